@@ -14,6 +14,7 @@ from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import line_of, own_nodes
 from migrate.analysis.units import Function
+from migrate.programs.amp.precision import Becomes
 from migrate.programs.argument import Argument
 from migrate.programs.device.defaults import made_before
 from migrate.programs.device.early import is_new_there, only_before
@@ -104,6 +105,11 @@ class Conversion:
     def home_of(self, name: str) -> str:
         """The module that gives a name of the API, such as `set_seed`."""
         return f"{self.package}.utils" if self.package == "accelerate" and name in _IN_UTILS else self.package
+
+    @property
+    def unscales_apart(self) -> bool:
+        """Whether gradients are unscaled by a call of its own, after which Accelerate lets no clipping unscale them."""
+        return self.package == "accelerate" and bool(self.by_hand.mixed.of(Becomes.UNSCALED))
 
     @property
     def loader_origins(self) -> set[ast.AST]:

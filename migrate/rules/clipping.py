@@ -3,7 +3,8 @@
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)   ->   accelerator.clip_grad_norm_(model.parameters(), 1.0)
 
 The accelerator unscales fp16 gradients first, and clips sharded ones as a whole. In an optimizer of the project, in
-whose step() gradients are what they should be, the call stays.
+whose step() gradients are what they should be, the call stays; with Accelerate, also where the program unscales by a
+call of its own, as it may not do so twice.
 Safe: on one process in full precision it is the same call.
 """
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 @rule("MIG109", optional=True)
 def gradient_clipping(conversion: Conversion, draft: Draft) -> None:
     """Rewrite clip_grad_norm_ and clip_grad_value_ in the program's functions."""
+    if conversion.unscales_apart:
+        return
     rewritten: list[ast.expr] = []
     for use in conversion.uses:
         methods = {CLIPPING[name] for name in conversion.facts.called(use.node) if name in CLIPPING}

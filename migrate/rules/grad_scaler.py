@@ -79,9 +79,10 @@ def _drop_imports(conversion: Conversion, draft: Draft) -> None:
 def _write(conversion: Conversion, draft: Draft, node: ast.AST, becomes: Becomes) -> None:
     if becomes is Becomes.BACKWARD:
         return  # written with the other backward calls
+    if becomes is Becomes.CLIPPED:
+        becomes = Becomes.UNSCALED if conversion.unscales_apart else Becomes.GONE
     if becomes is Becomes.GONE:
-        assert isinstance(node, ast.stmt)
-        draft.remove(node)
+        draft.remove(conversion.facts.tree(node).statement(node))
         return
     assert isinstance(node, ast.expr)
     if becomes is Becomes.STEP:

@@ -40,6 +40,7 @@ class Becomes(Enum):
     BACKWARD = "scaler.scale(loss).backward(): the accelerator scales"
     STEP = "scaler.step(optimizer): the optimizer steps"
     UNSCALED = "scaler.unscale_(optimizer): the accelerator unscales"
+    CLIPPED = "scaler.unscale_(optimizer): the clipping that comes next unscales"
     STATE = "scaler.state_dict()"
     LOADED = "scaler.load_state_dict(...)"
     SCALE = "scaler.get_scale()"
@@ -238,8 +239,7 @@ class _Reader:
         elif method == "update" and is_statement and not given:
             self._uses[statement] = Becomes.GONE
         elif method == "unscale_" and is_statement and given == len(call.args) == 1:
-            is_clipped = self._clips(self._next(statement))
-            self._uses[statement if is_clipped else call] = Becomes.GONE if is_clipped else Becomes.UNSCALED
+            self._uses[call] = Becomes.CLIPPED if self._clips(self._next(statement)) else Becomes.UNSCALED
         elif method in _ASKED and (method != "load_state_dict" or is_statement):
             is_there = self._is_asked_for(call)
             assert isinstance(call.func, ast.Attribute)

@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from migrate.options import Target
 from migrate.report.model import Kind
 
 BEFORE = """\
@@ -313,6 +314,29 @@ def test_calls_without_autocast_are_told(convert_text, remark):
     report, _ = convert_text(before)
 
     remark(report, before, "MIG106", "print(model(", ("computes in float16 here, too",), Kind.NOTE)
+
+
+HELPED = """\
+scaler.scale(loss).backward()
+if step % 2:
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+else:
+    scaler.unscale_(optimizer)
+    clip(model)
+scaler.step(optimizer)
+scaler.update()"""
+
+
+@pytest.mark.parametrize(("target", "unscales", "clips"), [(Target.RUNTIME, 1, 2), (Target.ACCELERATE, 2, 0)])
+def test_accelerate_unscales_once_where_the_program_does_it_by_itself(convert_text, target, unscales, clips):
+    helper = "def clip(model):\n    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+    loop = looped(AUTOCAST, HELPED).replace("for x, y in loader", "for step, (x, y) in enumerate(loader)")
+    _, result = convert_text(whole(BEFORE, f"{helper}{SCALER}\n{loop}"), target=target)
+
+    assert result.count("accelerator.unscale_gradients(optimizer)") == unscales
+    assert result.count("accelerator.clip_grad_norm_(") == clips
+    assert result.count("nn.utils.clip_grad_norm_(") == 2 - clips
 
 
 def test_a_flag_that_is_set_after_the_model_is_made_keeps_the_scaler(convert_text, remark):
