@@ -236,6 +236,21 @@ def binds(node: ast.AST) -> set[str]:
     return {name.id for name in found if id(name) not in own}
 
 
+def own_names(node: ast.AST) -> set[ast.AST]:
+    """The names in an expression that a lambda or a comprehension in it has for itself."""
+    found: set[ast.AST] = set()
+    for inner in walk(node):
+        if isinstance(inner, ast.Lambda):
+            bound, inside = {arg.arg for arg in ast.walk(inner.args) if isinstance(arg, ast.arg)}, {*walk(inner.body)}
+        elif isinstance(inner, COMPREHENSIONS):
+            bound = set().union(*(writes(generator.target) for generator in inner.generators))
+            inside = {*walk(inner)}.difference(walk(inner.generators[0].iter))  # which is read outside of it
+        else:
+            continue
+        found |= {name for name in inside if isinstance(name, ast.Name) and name.id in bound}
+    return found
+
+
 def statements(root: ast.AST) -> Iterator[ast.AST]:
     """A statement or module and the statements in it, in functions and classes, too; in no order."""
     waiting = [root]

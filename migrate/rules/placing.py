@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 #: Methods that give what they are called on, elsewhere.
 _MOVING = frozenset({"to", "cuda", "xpu", "cpu", "type"})
+_ROWS = (ast.Tuple, ast.List)
 
 
 def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> None:
@@ -47,11 +48,25 @@ def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> Non
             continue
         for call in mine:
             if (whole := mapped(conversion.facts, call)) is not None and call in gone:
-                draft.unwrap_call(whole, 1)
+                _unmap(draft, statement, whole)
             else:
                 _give_way(conversion, draft, call)
         _fold_choices(draft, statement, gone)
         _thin_out(draft, statement, gone)
+
+
+def _unmap(draft: Draft, statement: ast.stmt, whole: ast.Call) -> None:
+    """`x, y = map(lambda t: t.to(device), batch)` is `x, y = batch`, and of `(x, y)` nothing is left."""
+    given = whole.args[1]
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if isinstance(given, _ROWS) and [_elements(each) for each in targets] == [_elements(given)]:
+        draft.remove(statement)
+    else:
+        draft.unwrap_call(whole, 1)
+
+
+def _elements(row: ast.expr) -> list[str]:
+    return [ast.unparse(element) for element in row.elts] if isinstance(row, _ROWS) else []
 
 
 def _thin_out(draft: Draft, statement: ast.stmt, gone: set[ast.Call]) -> None:

@@ -20,6 +20,7 @@ from migrate.analysis.syntax import (
     arguments,
     blocks,
     own_expressions,
+    own_names,
     targets_of,
     walk,
     writes,
@@ -251,9 +252,9 @@ class Trail:
         """The name in an expression by which it differs from process to process."""
         if not (self.own or self.calls):
             return None
-        same = {id(inner) for part in walk(node) if self._is_same(part) for inner in walk(part)}
+        same = own_names(node).union(*(walk(part) for part in walk(node) if self._is_same(part)))
         for inner in walk(node):
-            if id(inner) in same:
+            if inner in same:
                 continue
             if id(inner) in self.calls:
                 return ast.unparse(inner)
@@ -283,14 +284,11 @@ class Trail:
                 name = next(filter(None, map(self.name, given)), None)
                 if name is None:
                     continue
-                if self._is_scheduler(call):
+                if Role.SCHEDULER in roles(self.facts.receiver(call)):
                     yield Decision(call, f"{ast.unparse(call.func)}()", name)
                 self._filled(call)
                 for target in self.facts.targets(call):
                     yield from self._enter(call, target)
-
-    def _is_scheduler(self, call: ast.Call) -> bool:
-        return Role.SCHEDULER in roles(self.facts.receiver(call))
 
     def _filled(self, call: ast.Call) -> None:
         """`history["loss"].append(loss)`."""

@@ -74,6 +74,7 @@ REWRITTEN = {
         "x = x.to(device) if len(x) else x.float()",
         "x = x if len(x) else x.float()",
     ),
+    "put back by a map": ("x, y", "x, y = map(lambda t: t.to(device), (x, y))", ""),
     "unpacked from a map": ("batch", "x, y = map(lambda t: t.to(device), batch)", "x, y = batch"),
     "a map of a part": (
         "batch",

@@ -220,3 +220,40 @@ def test_what_a_step_leaves_in_its_object_may_be_shown(convert_text):
     _, result = convert_text(IN_A_CLASS.format(adjust="print(self.last)", fit="print(self.losses[-1])"))
 
     assert "self.accelerator.backward(loss)" in result
+
+
+MAPPED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+data = TensorDataset(torch.ones(16, 2), torch.ones(16, 1))
+train, dev = DataLoader(data, batch_size=4, shuffle=True), DataLoader(data, batch_size=4)
+model = nn.Linear(2, 1).to(device)
+criterion = nn.MSELoss()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+schedule = optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+for epoch in range(3):
+    for batch in train:
+        x, y = {moved}
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+    total = 0.0
+    with torch.no_grad():
+        for batch in dev:
+            rows, labels = {moved}
+            out = model(rows)
+            total += criterion(out, labels).item()
+    total /= len(dev)
+    schedule.step({by})
+"""
+
+
+@pytest.mark.parametrize("moved", ["map(lambda x: x.to(device), batch)", "[x.to(device) for x in batch]"])
+def test_what_a_lambda_has_for_itself_is_not_the_name_of_a_batch(convert_text, refused_text, moved):
+    _, result = convert_text(MAPPED.format(moved=moved, by="total"))
+
+    assert "accelerator.gather_for_metrics((out, labels))" in result
+    refused_text(MAPPED.format(moved=moved, by="max(x.item() for x in [y.max()])"), "MIG122", "schedule.step(max")
