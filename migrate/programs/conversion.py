@@ -40,9 +40,9 @@ from migrate.programs.output.opened import is_only_opened
 from migrate.programs.prepare.arrangement import Arrangement
 from migrate.programs.prepare.by_hand import ByHand, unscaled_twice
 from migrate.programs.prepare.by_hand import decide as decide_by_hand
-from migrate.programs.prepare.captures import called_around, kept_raw
+from migrate.programs.prepare.captures import called_around, kept
 from migrate.programs.prepare.dealt_twice import dealt_twice
-from migrate.programs.prepare.irregular import averages_after_backward, out_of_step
+from migrate.programs.prepare.irregular import out_of_step
 from migrate.programs.prepare.later import after_the_first
 from migrate.programs.prepare.placement import Placement
 from migrate.programs.prepare.several import several, something_else
@@ -57,17 +57,18 @@ from migrate.programs.reach.entry_files import is_of_another_script
 from migrate.programs.reach.outsiders import is_inside_model, units_of
 from migrate.programs.schedule.rates import rates
 from migrate.programs.schedule.schedulers import Schedule, schedules
-from migrate.programs.stages import NoPlace, Stages, tell_apart
+from migrate.programs.stages import NoPlace, tell_apart
 from migrate.programs.training.closures import returned_losses, unanswered
 from migrate.programs.training.one_by_one import renewed_too_late
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
     from migrate.programs.device.whereabouts import Need
     from migrate.programs.evaluation.exact import InFull, Shared
+    from migrate.programs.stages import Stages
 
 
 #: What Accelerate does not give at its top level.
@@ -198,7 +199,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += unscaled_twice(facts, loops, program, by_hand.mixed, package)
     program.refusals += [*out_of_step(facts, loops, program, package), *made_before(facts, program, placement)]
     program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
-    program.refusals += _kept(facts, loops, program, (*loaders, *program.models), units, placement.stages)
+    program.refusals += _unprepared(facts, loops, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
     program.refusals += renewed_too_late(facts, program, units, prepared, placement.stages)
     program.refusals += dealt_twice(facts, loops, loaders)
@@ -253,18 +254,11 @@ def _placed(wanted: Arrangement, staying: tuple[Argument, ...]) -> tuple[ByHand,
     return by_hand, placement, with_schedulers
 
 
-def _kept(
-    facts: Facts, loops: Loops, program: Program, prepared: tuple[Named, ...], units: set[Unit], stages: Stages
+def _unprepared(
+    facts: Facts, loops: Loops, program: Program, prepared: Sequence[Named], units: set[Unit], stages: Stages
 ) -> Iterator[Refusal]:
-    """What goes on with raw objects, or must not get the prepared ones.
-
-    The methods of a raw model are right where their gradients are shared or alike. `model_without_ddp = model` is one
-    of a program that wraps its model itself, as long as it does.
-    """
-    if program.unready:
-        return
-    is_right = not program.training_loaders or any(averages_after_backward(facts, loops, program))
-    yield from kept_raw(facts, program, prepared, units, stages, in_methods=is_right)
+    """What goes on with raw objects, or must not get the prepared ones."""
+    yield from kept(facts, loops, program, prepared, units, stages)
     yield from asked_and_run(facts, program, units, stages)
 
 

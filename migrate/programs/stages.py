@@ -21,7 +21,7 @@ from migrate.programs.prepare.given_back import is_the_same
 from migrate.programs.program import Program, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.home.naming import Named
@@ -108,16 +108,16 @@ def tree_of(facts: Facts, unit: Unit) -> Tree:
 
 
 def staged(
-    facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named], measured: Collection[ast.AST] = ()
+    facts: Facts, loops: Loops, program: Program, prepared: Iterable[Named], above: Mapping[ast.AST, frozenset[Role]]
 ) -> Stages:
-    """The stages of what is prepared; loaders above what needs them prepared, such as what is `measured`.
+    """The stages of what is prepared; objects of some kinds `above` what needs them prepared.
 
     Raises:
         NoPlace: something is used before it can be prepared, or made anew where it is prepared.
     """
     assert program.home is not None
     prepared = list(prepared)
-    walk = _Walk(facts, loops, program, [named for named in prepared if named.unit is None], frozenset(measured))
+    walk = _Walk(facts, loops, program, [named for named in prepared if named.unit is None], above)
     walk.run()
     if walk.refused:
         raise NoPlace(walk.refused[0])
@@ -229,7 +229,7 @@ class _Walk:
     loops: Loops
     program: Program
     objects: list[Named]
-    measured: frozenset[ast.AST] = frozenset()  # lengths of loaders that are prepared by then
+    above: Mapping[ast.AST, frozenset[Role]] = field(default_factory=dict)
     groups: list[list[Named]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     making: dict[ast.stmt, list[Named]] = field(default_factory=dict)
@@ -261,10 +261,10 @@ class _Walk:
             if is_used and any(named.is_made for named in pending):
                 self._end(pending)
                 pending = []
-            elif self._is_measured(tree, statement, block):
-                loaders = [named for named in pending if named.role is Role.LOADER]
-                self._end(loaders)
-                pending = [named for named in pending if named not in loaders]
+            else:
+                early = [named for named in pending if named.role in self._prepared_above(tree, statement, block)]
+                self._end(early)
+                pending = [named for named in pending if named not in early]
             if not is_used:
                 self.drawing[statement] = [named for named in pending if self._is_drawn(statement, named)]
             new = self._new(made, pending)
@@ -283,19 +283,19 @@ class _Walk:
         """Whether a statement draws an object's weights anew: once they are prepared, processes would have others."""
         return named.role is Role.MODEL and draws_weights(self.facts, statement, named.origins)
 
-    def _is_measured(self, tree: Tree, statement: ast.stmt, block: Sequence[ast.stmt]) -> bool:
-        return any(tree.in_block(length, block) is statement for length in self.measured)
+    def _prepared_above(self, tree: Tree, statement: ast.stmt, block: Sequence[ast.stmt]) -> set[Role]:
+        return {role for node, roles in self.above.items() if tree.in_block(node, block) is statement for role in roles}
 
     def _without_early(
         self, tree: Tree, statement: ast.stmt, block: Sequence[ast.stmt], new: list[Named]
     ) -> list[Named]:
-        """What a statement makes, but for the loaders that are prepared inside of it, above what is measured there."""
-        if not self._is_measured(tree, statement, block):
+        """What a statement makes, but for the loaders that are prepared inside of it, above what needs them there."""
+        if Role.LOADER not in self._prepared_above(tree, statement, block):
             return new
         for inside in blocks(statement):
             loaders: list[Named] = []
             for each in inside:
-                if self._is_measured(tree, each, inside):
+                if Role.LOADER in self._prepared_above(tree, each, inside):
                     self._end(loaders)
                     new = self._without_early(tree, each, inside, [named for named in new if named not in loaders])
                     loaders = []

@@ -3,6 +3,7 @@
     model.state_dict()             ->   accelerator.unwrap_model(model).state_dict()
     model.decode(z)                ->   accelerator.unwrap_model(model).decode(z)
     model[0].weight                ->   accelerator.unwrap_model(model)[0].weight
+    print(model)                   ->   accelerator.print(accelerator.unwrap_model(model))
     writer.add_graph(model, x)     ->   writer.add_graph(accelerator.unwrap_model(model), x)
     torch.save({"net": model}, path)   ->   accelerator.save({"net": accelerator.unwrap_model(model)}, path)
     model = model.cpu()            ->   model = accelerator.unwrap_model(model).cpu()
@@ -31,7 +32,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function, Module
 from migrate.programs.home.naming import stays_itself
-from migrate.programs.output.lent import LOOKING, lent, stays
+from migrate.programs.output.lent import lent, stays
 from migrate.programs.output.wrapped import asked_for_module, is_bare
 from migrate.programs.prepare.bypass import around_forward
 from migrate.programs.reach.outsiders import is_inside_model
@@ -62,8 +63,8 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
     for node in _attributes(conversion):
         accelerator = conversion.access.name(node)
         draft.wrap(node.value, f"{accelerator}.unwrap_model({{it}})")
-    found = (*_handed_out(conversion), *_looked_into(conversion), *_built_in(conversion), *_saved(conversion))
-    found += (*_among_others(conversion), *_given_back(conversion))
+    kinds = (_handed_out, _written_out, _looked_into, _built_in, _saved, _among_others, _given_back)
+    found = [given for kind in kinds for given in kind(conversion)]
     for given in dict.fromkeys(found):
         draft.wrap(given, f"{conversion.access.name(given)}.unwrap_model({{it}})")
     for taken in conversion.taken_off.unwrapped:
@@ -195,7 +196,7 @@ def _is_kept(facts: Facts, call: ast.Call) -> bool:
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
     """Trained models given to library functions after prepare."""
     facts = conversion.facts
-    keep = LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING
+    keep = DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING
     for use in conversion.speaking_uses:
         if facts.targets(use.node) or use.node in dropped(conversion):
             continue
@@ -209,6 +210,14 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
         for argument in use.node.args:
             if _is_prepared_model(conversion, argument):
                 yield argument
+
+
+def _written_out(conversion: Conversion) -> Iterator[ast.expr]:
+    """Trained models in an f-string, which would show the wrapper."""
+    for unit in conversion.speaking_units:
+        for node in conversion.facts.own(unit):
+            if isinstance(node, ast.FormattedValue) and _is_prepared_model(conversion, node.value):
+                yield node.value
 
 
 def _built_in(conversion: Conversion) -> Iterator[ast.expr]:

@@ -15,7 +15,14 @@ name, prepare stands around its constructor:
     return self.accelerator.prepare(DataLoader(self.data, batch_size=64))
 
 A loader that something keeps before the model is there (an iterator, another name, an object), or whose length is set
-against a number of steps by then, is prepared before that.
+against a number of steps by then, is prepared before that. So is a model that an object keeps which is made above the
+optimizer, and runs it:
+
+    model = accelerator.prepare(model)
+    flow = Flow(model)
+    optimizer = Adam(model.parameters())
+    loader, optimizer = accelerator.prepare(loader, optimizer)
+
 A loop that takes batches one by one, as many as the data has, takes no more than its process has:
 
     for step in range(steps):   ->   for step in range(min(steps, len(loader))):

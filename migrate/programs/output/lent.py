@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from migrate.programs.stages import Stages
 
 #: Functions that look at an object without running or keeping it, whatever is around it.
-LOOKING = frozenset({"builtins.print", "builtins.type", "builtins.id"})
-_INDIFFERENT = LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING | {"builtins.isinstance"}
+_LOOKING = frozenset(f"builtins.{name}" for name in ("print", "type", "id", "isinstance"))
+_INDIFFERENT = _LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def lent(facts: Facts, program: Program, call: ast.Call, given: ast.expr) -> Loa
 
 def asked_and_run(facts: Facts, program: Program, units: Collection[Unit], stages: Stages) -> Iterator[Refusal]:
     """Models that code which stays asks for what a wrapper does not have, and trains with, too."""
-    for use in facts.calls:
+    for use in facts.calls if not program.unready else ():
         if use.unit not in units or not any(stays(program, unit) for unit in facts.targets(use.node)):
             continue
         for given in arguments(use.node):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from migrate.programs.prepare.captures import kept_loader
+from migrate.analysis.roles import Role
+from migrate.programs.prepare.captures import kept
+from migrate.programs.prepare.later import changed_between
 from migrate.programs.prepare.placement import place
 from migrate.programs.prepare.setup import arguments
 from migrate.programs.schedule.rates import EitherWay, counted_in_batches, measured_for_epochs, shortened
@@ -13,7 +15,7 @@ from migrate.programs.stages import NoPlace
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -23,6 +25,14 @@ if TYPE_CHECKING:
     from migrate.programs.prepare.placement import Placement
     from migrate.programs.program import Program
     from migrate.programs.schedule.schedulers import Schedule
+    from migrate.programs.stages import Stages
+
+
+#: What needs objects prepared, and of which kinds: the length of a loader, an object that keeps a model.
+Above: TypeAlias = "Mapping[ast.AST, frozenset[Role]]"
+_Found: TypeAlias = "tuple[Placement, tuple[Named, ...]]"
+_LOADERS = frozenset({Role.LOADER})
+_TRAINED = frozenset({Role.MODEL, Role.OPTIMIZER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +46,43 @@ class Arrangement:
     planned: tuple[Schedule, ...]
     units: set[Unit]
 
-    def placed(self, own: tuple[Argument, ...]) -> tuple[Placement, tuple[Named, ...]]:
-        """The places, and the schedulers that are prepared; a loader that is kept somewhere is prepared above that.
+    def placed(self, own: tuple[Argument, ...]) -> _Found:
+        """The places, and the schedulers that are prepared; what is kept somewhere is prepared above that.
 
-        `own`: what the accelerator is made with, beside what the program asks for. Raises NoPlace where there is none.
+        `own`: what the accelerator is made with, beside what the program asks for. Raises NoPlace where there is none;
+        what keeps a model that has no place above it is refused later.
         """
-        above: tuple[ast.AST, ...] = ()
-        while True:
-            placement, schedulers = self._place(own, above)
-            kept = self._kept(placement)
-            if kept is None or kept in above:
-                return placement, schedulers
-            above = (*above, kept)
+        above: Above = {}
+        found = self._place(own, above)
+        while more := self._kept(found[0].stages, above):
+            above = {**above, **more}
+            is_of_model = Role.MODEL in set().union(*more.values())
+            try:
+                earlier = self._place(own, above)
+            except NoPlace:
+                if not is_of_model:
+                    raise
+                break
+            if is_of_model and self._is_changed_between(earlier, found):
+                break
+            found = earlier
+        return found
 
-    def _kept(self, placement: Placement) -> ast.AST | None:
+    def _is_changed_between(self, first: _Found, second: _Found) -> bool:
+        stages = (first[0].stages, second[0].stages)
+        return changed_between(self.facts, self.program, self.units, *stages)
+
+    def _kept(self, stages: Stages, above: Above) -> Above:
+        """What keeps a loader or a model that is prepared below it, and asks for it then."""
         if self.program.unready:
-            return None
-        return kept_loader(self.facts, self.program, self.loaders, self.units, placement.stages)
+            return {}
+        for named, early in ((self.loaders, _LOADERS), (self.program.models, _TRAINED)):
+            for refusal in kept(self.facts, self.loops, self.program, named, self.units, stages):
+                if not early <= (before := above.get(refusal.node, frozenset())):
+                    return {refusal.node: before | early}
+        return {}
 
-    def _place(self, own: tuple[Argument, ...], above: tuple[ast.AST, ...]) -> tuple[Placement, tuple[Named, ...]]:
+    def _place(self, own: tuple[Argument, ...], above: Above) -> _Found:
         """The places, and the schedulers that are prepared: stepped per batch, with a horizon in one process's batches.
 
         A horizon measured with len(loader) after prepare already counts the batches of N processes: that scheduler
@@ -67,9 +95,9 @@ class Arrangement:
         try:
             taken = self._counted(first)
         except EitherWay as error:
-            if {*error.measured} <= {*above}:
+            if {*error.measured} <= above.keys():
                 raise
-            return self._place(own, (*above, *error.measured))
+            return self._place(own, {**above, **dict.fromkeys(error.measured, _LOADERS)})
         early = [*taken, *self._shortened(first)]
         if not early:
             return first, ()
@@ -79,7 +107,7 @@ class Arrangement:
         named = tuple(schedule.named for schedule in self._counted(placement))
         return replace(placement, stages=placement.stages.only([*objects, *named])), named
 
-    def _at(self, objects: list[Named], asked: tuple[Argument, ...], above: tuple[ast.AST, ...]) -> Placement:
+    def _at(self, objects: list[Named], asked: tuple[Argument, ...], above: Above) -> Placement:
         return place(self.facts, self.loops, self.program, objects, self.units, asked, above)
 
     def _counted(self, placement: Placement) -> Sequence[Schedule]:

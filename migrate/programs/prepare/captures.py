@@ -16,16 +16,18 @@ from migrate.analysis.roles import Role, Values, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments, line_of
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.home.aliases import trained_by
+from migrate.programs.prepare.irregular import averages_after_backward
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
 from migrate.programs.training.gradients_off import without_gradients
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.home.naming import Named
+    from migrate.programs.loops import Loops
     from migrate.programs.stages import Stage, Stages
 
 _KEPT = (Role.LOADER, Role.MODEL)
@@ -43,27 +45,28 @@ _HANDING = frozenset(
 _ASKED = ("__iter__", "__next__", "__getitem__", "__len__")
 
 
-def kept_raw(
+def kept(
     facts: Facts,
+    loops: Loops,
     program: Program,
-    prepared: Iterable[Named],
+    prepared: Sequence[Named],
     units: Collection[Unit],
     stages: Stages,
-    *,
-    in_methods: bool,
 ) -> Iterator[Refusal]:
     """What holds a loader or a model that is prepared later, and is asked for it then.
 
-    `in_methods`: gradients are shared that methods of the model make, so to call one of the raw model is right, too.
+    The methods of a raw model are right where their gradients are shared or alike. `model_without_ddp = model` is one
+    of a program that wraps its model itself, as long as it does.
     """
     assert program.home is not None
-    prepared = list(prepared)
+    if program.unready:
+        return
+    in_methods = not program.training_loaders or any(averages_after_backward(facts, loops, program))
     names = {ast.unparse(ast.parse(named.target, mode="eval")) for named in prepared}  # with the quotes of `unparse`
     names |= {named.target.partition("[")[0] for named in prepared}
-    holders = {origin: named.holders for named in prepared for origin in named.origins}
-    kept = {origin for named in prepared if named.role in _KEPT for origin in named.origins}
+    holders = {origin: named.holders for named in prepared if named.role in _KEPT for origin in named.origins}
     for stage in stages.each:
-        mine, end = kept & stage.origins, stage.end
+        mine, end = holders.keys() & stage.origins, stage.end
         found = _in_objects(facts, program, mine, names, units, end, holders, in_methods=in_methods)
         found = found or _in_names(facts, program, mine, names, units, stage)
         if found is not None:
@@ -74,13 +77,6 @@ def kept_raw(
                 "make this after all models, optimizers and loaders are made",
             )
             return
-
-
-def kept_loader(
-    facts: Facts, program: Program, loaders: Iterable[Named], units: Collection[Unit], stages: Stages
-) -> ast.AST | None:
-    """Where a loader is kept that is prepared later, and asked for then; None if none is."""
-    return next((r.node for r in kept_raw(facts, program, loaders, units, stages, in_methods=False)), None)
 
 
 def _in_objects(

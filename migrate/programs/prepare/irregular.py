@@ -20,7 +20,7 @@ from migrate.programs.prepare.bypass import around_forward
 from migrate.programs.prepare.chosen_layers import chosen_layers
 from migrate.programs.prepare.discarded import discarded
 from migrate.programs.program import Refusal
-from migrate.programs.reach.outsiders import units_of
+from migrate.programs.reach.outsiders import is_inside_model, units_of
 from migrate.programs.stages import first_made
 from migrate.programs.values.lengths import is_after
 
@@ -122,12 +122,13 @@ def _frozen_later(facts: Facts, loops: Loops, program: Program) -> ast.AST | Non
     end = first_made(facts, loops, program)
     for unit in units_of(facts, program):
         for node in facts.own(unit):
-            if _sets_requires_grad(facts, node) and True in is_after(facts, program, node, end):
+            if sets_requires_grad(facts, node) and True in is_after(facts, program, node, end):
                 return node
     return None
 
 
-def _sets_requires_grad(facts: Facts, node: ast.AST) -> bool:
+def sets_requires_grad(facts: Facts, node: ast.AST) -> bool:
+    """Whether parameters of a model are frozen or released."""
     if isinstance(node, ast.Assign):
         target = node.targets[0]
         owner = target.value if isinstance(target, ast.Attribute) and target.attr == "requires_grad" else None
@@ -140,11 +141,20 @@ def _sets_requires_grad(facts: Facts, node: ast.AST) -> bool:
 
 def _is_part(facts: Facts, node: ast.AST, owner: ast.expr) -> bool:
     """Whether it is a model, or a parameter of one, that requires gradients: no tensor that was just computed."""
-    if roles(facts.values(owner)) & {Role.MODEL, Role.PARAMETERS}:
+    if roles(facts.values(owner)) & {Role.MODEL, Role.PARAMETERS} or _is_layer(facts, node, owner):
         return True
     loops = (loop for loop in facts.tree(node).loops(node) if isinstance(loop, ast.For))
     iterated = [loop.iter for loop in loops if isinstance(owner, ast.Name) and _binds(loop.target, owner.id)]
     return any("parameters" in ast.unparse(each) for each in iterated)
+
+
+def _is_layer(facts: Facts, node: ast.AST, owner: ast.expr) -> bool:
+    """`model[0]`, `model.fc.weight`, where the model's class does not say what that is."""
+    while isinstance(owner, (ast.Attribute, ast.Subscript)):
+        owner = owner.value
+        if roles(facts.values(owner)) == {Role.MODEL}:
+            return not is_inside_model(facts, facts.unit(node))
+    return False
 
 
 def _binds(target: ast.expr, name: str) -> bool:

@@ -11,6 +11,7 @@ from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function
 from migrate.programs.chance.in_step import is_in_step
 from migrate.programs.chance.initial import draws_in
+from migrate.programs.prepare.irregular import sets_requires_grad
 from migrate.programs.processes.replicas import chance
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import is_inside_model
@@ -48,6 +49,21 @@ def after_the_first(
         yield from _drawn(facts, loops, program, stage, is_late, prepared, used)
     for stage in stages.elsewhere:
         yield from _drawn(facts, loops, program, stage, lambda node: may_follow(facts, loops, node), prepared, used)
+
+
+def changed_between(facts: Facts, program: Program, units: Collection[Unit], first: Stages, second: Stages) -> bool:
+    """Whether a model is frozen, or its weights are drawn, between the place where it is prepared and a later one.
+
+    On a wrapped model freezing comes too late, and on a GPU other weights are drawn than on the CPU.
+    """
+    for named in program.models:
+        early, late = first.of(named.origins).end, second.of(named.origins).end
+        for node in (node for unit in units if not is_inside_model(facts, unit) for node in facts.own(unit)):
+            draws = isinstance(node, ast.Call) and draws_in(facts, node, named.origins)
+            if draws or sets_requires_grad(facts, node):
+                if True in is_after(facts, program, node, early) and True not in is_after(facts, program, node, late):
+                    return True
+    return False
 
 
 def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> Iterator[Refusal]:
@@ -116,7 +132,7 @@ def _replaced(facts: Facts, program: Program, units: Collection[Unit], stages: S
             if not isinstance(node, ast.Assign) or is_inside_model(facts, unit):
                 continue
             target, given = node.targets[0], node.value
-            if not isinstance(target, ast.Attribute):
+            if not isinstance(target, (ast.Attribute, ast.Subscript)):
                 continue
             owner = _owner(facts, program, target.value)
             mine = _trained(facts, program, owner)

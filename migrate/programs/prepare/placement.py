@@ -30,7 +30,7 @@ from migrate.programs.values.logs import logs
 from migrate.programs.values.users import is_users, told_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable
+    from collections.abc import Container, Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
     from migrate.analysis.facts import Facts
@@ -62,19 +62,17 @@ def place(
     program: Program,
     prepared: Iterable[Named],
     units: Container[Unit],
-    asked: tuple[Argument, ...] = (),
-    measured: Collection[ast.AST] = (),
+    asked: tuple[Argument, ...],
+    above: Mapping[ast.AST, frozenset[Role]],
 ) -> Placement:
-    """The places for the accelerator, which is made with what is `asked` for, and for prepare.
-
-    The loaders whose lengths are `measured` are prepared before that.
+    """The places for the accelerator, which is made with what is `asked` for, and for prepare, `above` what needs it.
 
     Raises:
         NoPlace: something is used before everything that prepare needs is there.
     """
     assert program.home is not None
     assert program.start is not None
-    stages = staged(facts, loops, program, prepared, measured)
+    stages = staged(facts, loops, program, prepared, above)
     tree = tree_of(facts, program.start)
     prepare = stages.first.spot.statement
     entry = program.entry or prepare

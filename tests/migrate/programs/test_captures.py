@@ -2,6 +2,13 @@
 
 import pytest
 
+
+def stages(conversion):
+    """Each call of prepare: the line below which it stands, and what it is given."""
+    each = conversion.placement.stages.each
+    return [(stage.end, [named.target for named in stage.objects]) for stage in each]
+
+
 TEXT = """
 import torch
 from torch import nn, optim
@@ -51,10 +58,11 @@ def test_a_list_of_models_that_are_asked_for_their_parameters(decide, clear):
         ("for net in nets:\n        net.zero_grad()", "print({n: net(rows) for n, net in enumerate(nets)})"),
     ],
 )
-def test_a_list_of_models_that_are_run(decide, clear, after):
-    program, _ = decide(TEXT.format(clear=clear, after=after))
+def test_models_that_are_run_are_prepared_above_the_list_that_keeps_them(decide, clear, after):
+    program, conversion = decide(TEXT.format(clear=clear, after=after))
 
-    assert ["is kept here before it is prepared" in refusal.why for refusal in program.refusals] == [True]
+    assert not program.refusals
+    assert [names for _, names in stages(conversion)] == [["one", "other"], ["first", "second"]]
 
 
 TWO_NAMES = """
@@ -86,6 +94,61 @@ def test_a_second_name_by_which_a_model_is_only_looked_at(decide):
 
 
 def test_a_second_name_by_which_a_model_is_trained_too(decide):
-    program, _ = decide(TWO_NAMES.format(within="if True:", and_by_it=" + score(detector, -x)"))
+    program, conversion = decide(TWO_NAMES.format(within="if True:", and_by_it=" + score(detector, -x)"))
 
-    assert ["is kept here before it is prepared" in refusal.why for refusal in program.refusals] == [True]
+    assert not program.refusals
+    assert stages(conversion) == [(11, ["detector"]), (13, ["optimizer"])]
+
+
+KEPT = """
+import torch
+from torch import nn, optim
+
+
+class Flow:
+    def __init__(self, model):
+        self.model = model
+
+    def loss(self, x):
+        return (self.model(x) - x).pow(2).mean()
+
+
+def fit():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    flow = Flow(model)
+    {between}
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for (x,) in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(8, 2)), batch_size=2):
+        optimizer.zero_grad()
+        flow.loss(x).backward()
+        optimizer.step()
+
+
+fit()
+"""
+
+
+@pytest.mark.parametrize("between", ["pass", "print(model)", "model.load_state_dict(torch.load('start.pt'))"])
+def test_a_model_is_prepared_above_an_object_that_keeps_it(decide, between):
+    program, conversion = decide(KEPT.format(between=between))
+
+    assert not program.refusals
+    assert stages(conversion) == [(16, ["model"]), (19, ["optimizer"])]
+
+
+@pytest.mark.parametrize(
+    ("between", "why"),
+    [
+        ("model[0].requires_grad_(False)", "is kept here before it is prepared"),
+        ("for p in model[0].parameters():\n        p.requires_grad = False", "is kept here before it is prepared"),
+        ("nn.init.normal_(model[0].weight)", "is kept here before it is prepared"),
+        ("model = nn.DataParallel(model)", "is kept here before it is prepared"),
+        ("model[0] = nn.Linear(2, 2)", "a layer of model is replaced here"),
+    ],
+    ids=["frozen", "frozen each", "drawn", "wrapped", "replaced"],
+)
+def test_a_model_that_changes_before_the_optimizer_is_made_is_not(decide, between, why):
+    program, _ = decide(KEPT.format(between=between))
+
+    assert [why in refusal.why for refusal in program.refusals] == [True]

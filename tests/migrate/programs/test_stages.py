@@ -76,6 +76,16 @@ def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
     assert stages(conversion) == expected
 
 
+def test_a_model_is_prepared_above_a_list_that_keeps_it(decide):
+    made = MAKE.replace("opt =", "nets = [net]\nopt =")
+    program, conversion = decide(
+        HEAD + MAKE + FIT + made + "for each, step in zip(nets, [opt]):\n    fit(each, step)\n"
+    )
+
+    assert not program.refusals
+    assert stages(conversion) == [["loader", "net", "opt"], ["net"], ["opt"]]
+
+
 @pytest.mark.parametrize(
     ("after", "says"),
     [
@@ -89,13 +99,9 @@ def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
             "some, rest = torch.utils.data.random_split(data, [8, 2])\nloader = DataLoader(some)\n" + MAKE + FIT,
             "drawn at random here",
         ),
-        (
-            MAKE.replace("opt =", "nets = [net]\nopt =") + "for each, step in zip(nets, [opt]):\n    fit(each, step)\n",
-            "is kept here before it is prepared",
-        ),
         ("net = nn.Linear(1, 1)\nfit(net, opt)\n", "no optimizer has its parameters"),
     ],
-    ids=["wrapped", "layer", "copy", "split", "list", "untrained"],
+    ids=["wrapped", "layer", "copy", "split", "untrained"],
 )
 def test_what_prepare_would_not_see_is_refused(decide, after, says):
     program, conversion = decide(HEAD + MAKE + FIT + after)

@@ -77,6 +77,9 @@ CHANGED = {
         "vector = nn.utils.convert_parameters.summary(model)",
         f"vector = nn.utils.convert_parameters.summary({INNER})",
     ),
+    "printed": ("print(model)", f"accelerator.print({INNER})"),
+    "printed in a sentence": ('print(f"net: {model}")', f'accelerator.print(f"net: {{{INNER}}}")'),
+    "its class": ("name = type(model).__name__", f"name = type({INNER}).__name__"),
     "saved whole, among other things": (
         'torch.save({"net": model, "epoch": epoch}, "net.pt")',
         f'accelerator.save({{"net": {INNER}, "epoch": epoch}}, "net.pt")',
