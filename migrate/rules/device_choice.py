@@ -5,13 +5,14 @@
     torch.ones(3, device="cuda")            ->   torch.ones(3, device=accelerator.device)
     torch.cuda.set_device(0)                                                ->   (gone)
 
-A `device` variable goes away with its last use; where other tensors still need it, it is the accelerator's device.
-A flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...). In a function that keeps a device of its
-own "cuda:0" becomes "cuda", the GPU of the process; so it does in the methods of models, and in a file of settings,
-for whatever reads it besides moves. Where tensors are put on it before there is an accelerator, it is the GPU that
-LOCAL_RANK names. `with torch.cuda.device(0):` gives way to its block. Several statements that come to one choice (the
-same again, one in each branch of an `if`, a default and then another one) are one, which stands above the `if`.
-A GPU that is chosen by its number is said: the launcher chooses now, `runtime launch --gpu_ids 1 train.py`.
+A `device` variable goes away with its last use; where other tensors still need it, it is the accelerator's device. A
+flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...). So does a device that a user may name, where
+the program chooses one only if none is named: `args.device or ("cuda" if ... else "cpu")`. In a function that keeps a
+device of its own "cuda:0" becomes "cuda", the GPU of the process; so it does in the methods of models, and in a file
+of settings, for whatever reads it besides moves. Where tensors are put on it before there is an accelerator, it is
+the GPU that LOCAL_RANK names. `with torch.cuda.device(0):` gives way to its block. Several statements that come to
+one choice (the same again, one in each branch of an `if`, a default and then another one) are one, which stands above
+the `if`. A GPU that is chosen by its number is said: the launcher chooses now, `runtime launch --gpu_ids 1 train.py`.
 A program that moves things, and only to the CPU, stays there, which is said: Accelerator(cpu=True).
 Safe: with the same flags the same kind of device is chosen.
 """
@@ -29,7 +30,7 @@ from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.devices import is_move
 from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.values.conditions import same_name
-from migrate.programs.values.users import from_user
+from migrate.programs.values.users import from_user, is_told_or_chosen
 from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost, say_settings
 from migrate.rules.first_gpu import follow_in_models, is_first_gpu
 from migrate.rules.fixed_devices import name_fixed
@@ -281,7 +282,8 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
                 if node.attr == choice.target.rpartition(".")[2] and _may_be_held(facts, choice, node):
                     values = facts.values(node)
                     made = {id(value.origin) for value in values if value.origin is not None}
-                    if not values or from_user(values) or (facts.is_device(values) and (not made or made & own)):
+                    is_told = from_user(values) or is_told_or_chosen(facts, values)
+                    if not values or is_told or (facts.is_device(values) and (not made or made & own)):
                         yield node
 
 

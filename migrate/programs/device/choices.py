@@ -25,7 +25,7 @@ from migrate.programs.device.devices import (
     is_cpu,
     only_cpu,
 )
-from migrate.programs.values.conditions import denied, flag, needs
+from migrate.programs.values.conditions import denied, flag, needs, negated
 from migrate.programs.values.users import is_users
 
 if TYPE_CHECKING:
@@ -226,10 +226,13 @@ def _alone(facts: Facts, choice: Choice) -> Choice:
     parent = facts.tree(choice.statement).parents[choice.statement]
     if not isinstance(choice.statement, ast.Assign) or not isinstance(parent, ast.If) or is_main_guard(parent):
         return choice
-    if not choice.target.isidentifier() and is_cpu(facts, choice.statement.value):
-        if len(parent.body) == 1 and not parent.orelse and flag(facts, denied(parent.test)) is None:
-            cpu = by_text(choice.statement.targets[0])
-            return _made(parent, choice.target, choice.unit, cpu)  # else it is what the user says
+    is_told = not choice.target.isidentifier() or choice.target in getattr(choice.unit, "parameters", ())
+    if is_told and len(parent.body) == 1 and not parent.orelse:
+        said = by_text(choice.statement.targets[0])  # by the user, where it is not chosen here
+        if is_cpu(facts, choice.statement.value) and flag(facts, denied(parent.test)) is None:
+            return _made(parent, choice.target, choice.unit, said)
+        if choice.cpu is None and {*needs(parent.test)} == {*needs(choice.statement.targets[0])}:
+            return _made(parent, choice.target, choice.unit, ast.BoolOp(ast.And(), [negated(parent.test), said]))
     return replace(choice, is_clear=choice.cpu is None)
 
 

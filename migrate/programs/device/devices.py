@@ -17,7 +17,7 @@ from migrate.programs.values.sources import Sources
 from migrate.programs.values.users import from_settings, is_users, names_device
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Values
@@ -59,11 +59,11 @@ def _are_cpu(facts: Facts, values: Values) -> bool:
 
 
 def is_choice(facts: Facts, node: ast.expr) -> bool:
-    """Whether an expression makes a device, as against handing one on."""
-    if not facts.is_device(facts.values(node)):
+    """Whether an expression makes a device, as against handing one on; a part of it may be what a user names."""
+    if not names_device(facts, facts.values(node)):
         return False
-    if isinstance(node, ast.IfExp):
-        return is_choice(facts, node.body) and is_choice(facts, node.orelse)
+    if (parts := _parts(node)) is not None:
+        return all(is_choice(facts, part) or is_users(facts, part) for part in parts)
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.Call):
@@ -71,6 +71,13 @@ def is_choice(facts: Facts, node: ast.expr) -> bool:
             return all(_makes_device(facts, target) for target in targets)
         return bool(facts.called(node))
     return isinstance(node, ast.JoinedStr)
+
+
+def _parts(node: ast.expr) -> list[ast.expr] | None:
+    """What `a if test else b` or `a or b` may be; None: it is neither."""
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    return node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) else None
 
 
 def only_asks(facts: Facts, function: Function) -> bool:
@@ -107,11 +114,11 @@ def cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
     """The condition under which a device expression is the CPU; None: never by choice of the program."""
     if is_users(facts, node):
         return by_text(node)
-    if isinstance(node, ast.IfExp):
-        return cpu_of_branches(facts, [(node.test, node.body), *_else_branches(node.orelse)])
+    if _parts(node) is not None:
+        return cpu_of_branches(facts, list(_branches(node)))
     if isinstance(node, ast.Call) and "torch.device" in facts.called(node) and len(node.args) == 1:
         inner = node.args[0]
-        if isinstance(inner, (ast.Constant, ast.IfExp)):
+        if isinstance(inner, ast.Constant) or _parts(inner) is not None:
             return cpu_when(facts, inner)
         is_read = isinstance(inner, (ast.Name, ast.Attribute)) or _is_setting(facts, inner)
         if is_read and not facts.is_device(facts.values(inner)):
@@ -126,10 +133,15 @@ def cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
     return None
 
 
-def _else_branches(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]]:
+def _branches(node: ast.expr) -> Iterator[tuple[ast.expr | None, ast.expr]]:
+    """What an expression may be, each with the test for it; the last has none. `a or b` is `a if a else b`."""
     if isinstance(node, ast.IfExp):
-        return [(node.test, node.body), *_else_branches(node.orelse)]
-    return [(None, node)]
+        yield node.test, node.body
+        yield from _branches(node.orelse)
+        return
+    *first, last = _parts(node) or [node]
+    yield from ((part, part) for part in first)
+    yield from _branches(last) if first else [(None, last)]
 
 
 def cpu_of_branches(facts: Facts, branches: Sequence[tuple[ast.expr | None, ast.expr]]) -> ast.expr | None:

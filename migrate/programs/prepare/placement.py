@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard, line_of
-from migrate.analysis.units import Function, Module, Unit, module_of
+from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.argument import Argument, names_needed
 from migrate.programs.chance.draws import Draws
 from migrate.programs.device.behind import behind
 from migrate.programs.device.choices import Choice, choices
-from migrate.programs.device.chosen_below import cpu_below
-from migrate.programs.device.defaults import cpu_without_default
-from migrate.programs.device.devices import by_text, device_argument, guard_flag, is_move, is_switched
 from migrate.programs.device.numbered import below_visible
 from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
+from migrate.programs.prepare.on_cpu import cpu_of
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
 from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
-from migrate.programs.values.conditions import as_handed, first_named, flag, needs, negated, same_name, weakest
+from migrate.programs.values.conditions import same_name
 from migrate.programs.values.fetches import is_download
 from migrate.programs.values.logs import logs
-from migrate.programs.values.users import is_users, told_in
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -82,7 +78,7 @@ def place(
     if isinstance(program.start, Module) and _chosen_above(facts, program.start, tree, top, asked):
         top = tree.root.body  # functions read the device that the module chooses
     choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
-    cpu, required = _cpu(facts, program, units, _deciding(facts, program, choice))
+    cpu, required = cpu_of(facts, program, units, choice)
     if cpu is not None and program.one_seed is not None:  # all that is drawn is drawn below the accelerator
         cpu, required = behind(facts, program.start, cpu, required)
     on_cpu = [argument for argument in asked if argument.name == "cpu"][:1]  # whatever a flag says
@@ -123,87 +119,6 @@ def _chosen_above(facts: Facts, module: Module, tree: Tree, top: list[ast.stmt],
         binding.target in needed and tree.in_block(binding.statement, top) is not None
         for binding in facts.bindings_in(module)
     )
-
-
-def _module_choice(facts: Facts, program: Program) -> Choice | None:
-    """The device that is chosen at module level for a program whose home is a function, or under the main guard."""
-    assert program.start is not None
-    return next(iter(choices(facts, module_of(program.start))), None)
-
-
-def _deciding(facts: Facts, program: Program, choice: Choice | None) -> Choice | None:
-    """The choice that says whether the CPU is asked for: not one that only gives a GPU its number."""
-    chosen = _module_choice(facts, program)
-    if choice is None or choice.cpu is not None or chosen is None or chosen.target != choice.target:
-        return choice or chosen
-    parent = facts.tree(choice.statement).parents[choice.statement]
-    is_number = isinstance(parent, ast.If) and choice.target in ast.unparse(parent.test)
-    return chosen if is_number else choice
-
-
-def _cpu(
-    facts: Facts, program: Program, units: Container[Unit], choice: Choice | None
-) -> tuple[str | None, frozenset[str]]:
-    """The condition for staying on the CPU: from the device choice, else from the flag that guards the moves."""
-    assert program.start is not None
-    default = cpu_without_default(facts, program)
-    if default is not None and (choice is None or (choice.is_clear and choice.cpu is None)):
-        return ast.unparse(default), frozenset(n for n in needs(default) if n.partition(".")[0] != "torch")
-    if choice is not None:
-        if not choice.is_clear:
-            raise NoPlace(
-                Refusal(
-                    choice.statement,
-                    "MIG101",
-                    f"{choice.target} is given a device at several places",
-                    f"choose it in one statement: {choice.target} = torch.device(A if condition else B)",
-                )
-            )
-        return choice.cpu, choice.needs
-    if (told := cpu_below(facts, program, units)) is not None:
-        return told
-    guards: dict[str, ast.expr] = {}
-    for use in facts.calls:
-        if use.unit in units and is_move(facts, use.node) and not is_switched(facts, use.node):
-            given = device_argument(facts, use.node)
-            if given is not None and is_users(facts, given, also_names=True):
-                _check_named(facts, program, named := told_in(facts, program.start, given))
-                return ast.unparse(by_text(named)), frozenset(needs(named))
-            test = guard_flag(facts, use.node)
-            rest = flag(facts, as_handed(facts, test)) if test is not None else None
-            if test is None and origins(facts.receiver(use.node), Role.MODEL, Role.BATCH):
-                return None, frozenset()  # moved whatever the flags say
-            if rest is not None:
-                guards[ast.unparse(rest)] = rest
-    if len(guards) > 1:  # `use_cuda = args.cuda`, and both are asked
-        guards = {ast.unparse(one): one for one in weakest([first_named(facts, test) for test in guards.values()])}
-    if len(guards) != 1:
-        return None, frozenset()
-    given = next(iter(guards.values()))
-    _check_named(facts, program, given)
-    node = negated(given)
-    return ast.unparse(node), frozenset(needs(node))
-
-
-def _check_named(facts: Facts, program: Program, test: ast.expr) -> None:
-    """What decides about the GPU has a name where the accelerator is made."""
-    start = program.start
-    assert start is not None
-    known = {binding.target for unit in (start, start.module) for binding in facts.bindings_in(unit)}
-    above: Unit | None = start
-    while isinstance(above, Function):
-        known |= {*above.parameter_names} | {binding.target for binding in facts.bindings_in(above)}
-        above = above.parent
-    for name in sorted({name.partition(".")[0] for name in needs(test)} - known - {*start.module.names}):
-        if not hasattr(builtins, name):
-            raise NoPlace(
-                Refusal(
-                    test,
-                    "MIG101",
-                    f"{name} decides about the GPU here, and has no such name where the accelerator is made",
-                    f"choose a device once, above the models: device = torch.device('cuda' if {name} else 'cpu')",
-                )
-            )
 
 
 def _accelerator_spot(

@@ -71,7 +71,13 @@ def _asks(test: ast.expr) -> bool:
 
 def names_device(facts: Facts, values: Values) -> bool:
     """Whether an expression is a device, a text that names one, or what a user names."""
-    return facts.is_device(values) or from_user(values)
+    return facts.is_device(values) or from_user(values) or is_told_or_chosen(facts, values)
+
+
+def is_told_or_chosen(facts: Facts, values: Values) -> bool:
+    """Whether it is what a user names where one does, and else a device that the program chooses."""
+    chosen = frozenset(value for value in values if facts.is_device(frozenset({value})))
+    return bool(chosen) and from_user(values - chosen)
 
 
 def told_in(facts: Facts, unit: Unit, node: ast.expr) -> ast.expr:

@@ -666,20 +666,86 @@ def test_a_block_on_one_gpu_and_in_something_else_is_noted(unchanged):
     assert any("made the current one" in finding.message for finding in report.findings)
 
 
-OPEN = {
-    "one or the other": 'device = "cpu" if not torch.cuda.is_available() else args.device',
-    "if there is one": 'device = args.device if args.device else ("cuda" if torch.cuda.is_available() else "cpu")',
+IS_NAMED = "args.device is not None and {on_cpu}"
+BEST = '"cuda" if torch.cuda.is_available() else "cpu"'
+ON_CPU = 'torch.device({}).type == "cpu"'
+#: How a program says that the user's device counts: (what chooses it, the condition for the CPU)
+TOLD_OR_CHOSEN = {
+    "where there is a GPU": ('device = "cpu" if not torch.cuda.is_available() else args.device', "{on_cpu}"),
+    "if there is one": (f"device = args.device if args.device else ({BEST})", "args.device and {on_cpu}"),
+    "if it is not None": (f"device = ({BEST}) if args.device is None else args.device", IS_NAMED),
+    "one or the other": (f"device = args.device or ({BEST})", "args.device and {on_cpu}"),
+    "in a device": (f"device = torch.device(args.device or ({BEST}))", "args.device and {on_cpu}"),
+    "a device either way": (
+        f"device = torch.device(args.device) if args.device else torch.device({BEST})",
+        "args.device and {on_cpu}",
+    ),
+    "written into the settings": (
+        f"if args.device is None:\n    args.device = {BEST}\ndevice = torch.device(args.device)",
+        IS_NAMED,
+    ),
+    "of two words": (
+        f"if not args.device or args.device == 'auto':\n    args.device = {BEST}\ndevice = torch.device(args.device)",
+        "not (not args.device or args.device == 'auto') and {on_cpu}",
+    ),
 }
 
 
-@pytest.mark.parametrize("name", OPEN)
-def test_a_text_that_a_user_may_give_is_refused_where_batches_go_by_it(refused, name):
-    refused(
-        code="MIG103",
-        at="x = x.to(device)",
-        setup=f"import argparse\nargs = argparse.ArgumentParser().parse_args()\n{OPEN[name]}",
-        batch="x = x.to(device)",
+@pytest.mark.parametrize("name", TOLD_OR_CHOSEN)
+def test_a_device_of_the_user_or_else_the_best_one(programs, convert_text, name):
+    chosen, condition = TOLD_OR_CHOSEN[name]
+    parsed = "import argparse\nargs = argparse.ArgumentParser().parse_args()"
+    before, _ = programs({"setup": f"{parsed}\n{chosen}", "batch": "x, y = x.to(device), y.to(device)"})
+    _, result = convert_text(before)
+
+    wanted = condition.format(on_cpu=ON_CPU.format("args.device"))
+    assert f"accelerator = Accelerator(cpu={wanted})".replace("'", '"') in result.replace("'", '"')
+    assert ".to(device)" not in result
+
+
+PARAMETER = """
+import argparse
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+def train(device=None):
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = nn.Linear(2, 1).to(device)
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", default=None)
+train({given})
+"""
+
+
+HANDED = 'cpu=device is not None and torch.device(device).type == "cpu"'
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"), [("parser.parse_args().device", HANDED), ("'cpu'", HANDED), ("", "")], ids=str
+)
+def test_a_device_that_is_handed_over_or_else_the_best_one(convert_text, given, arguments):
+    _, result = convert_text(PARAMETER.format(given=given))
+
+    assert f"accelerator = Accelerator({arguments})".replace('"', "'") in result.replace('"', "'")
+    assert ".to(device)" not in result
+
+
+def test_a_device_of_the_user_or_of_the_program_as_the_caller_likes_is_refused(convert_text):
+    source = PARAMETER.replace("    if device is None:\n        device =", "    best =").replace(
+        "device=None", "device"
     )
+    report, result = convert_text(source.format(given="parser.parse_args().device)\ntrain('cpu'"))
+
+    assert "accelerator" not in result
+    assert any("is what a user names, or a device that the program chooses" in f.message for f in report.findings)
 
 
 def test_what_a_user_names_goes_on_deciding_where_the_program_may_set_it(changed):

@@ -1,0 +1,122 @@
+"""When a program's accelerator stays on the CPU: by a flag of the user, or by the device that the user names."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Function, Unit, module_of
+from migrate.programs.device.choices import Choice, choices
+from migrate.programs.device.chosen_below import cpu_below
+from migrate.programs.device.defaults import cpu_without_default
+from migrate.programs.device.devices import by_text, device_argument, guard_flag, is_move, is_switched
+from migrate.programs.program import Program, Refusal
+from migrate.programs.stages import NoPlace
+from migrate.programs.values.conditions import as_handed, first_named, flag, needs, negated, weakest
+from migrate.programs.values.users import is_told_or_chosen, is_users, told_in
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+    from migrate.analysis.facts import Facts
+
+
+def cpu_of(
+    facts: Facts, program: Program, units: Container[Unit], choice: Choice | None
+) -> tuple[str | None, frozenset[str]]:
+    """The condition, with the names that it needs: from the device choice, else from what the moves go by.
+
+    Raises:
+        NoPlace: a user has a say in the device, and it cannot be asked where the accelerator is made.
+    """
+    choice = _deciding(facts, program, choice)
+    default = cpu_without_default(facts, program)
+    if default is not None and (choice is None or (choice.is_clear and choice.cpu is None)):
+        return ast.unparse(default), frozenset(n for n in needs(default) if n.partition(".")[0] != "torch")
+    if choice is not None:
+        if not choice.is_clear:
+            raise NoPlace(
+                Refusal(
+                    choice.statement,
+                    "MIG101",
+                    f"{choice.target} is given a device at several places",
+                    f"choose it in one statement: {choice.target} = torch.device(A if condition else B)",
+                )
+            )
+        return choice.cpu, choice.needs
+    if (told := cpu_below(facts, program, units)) is not None:
+        return told
+    return _by_moves(facts, program, (use.node for use in facts.calls if use.unit in units))
+
+
+def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tuple[str | None, frozenset[str]]:
+    """By the device that a user names when things are moved, or by the one flag that guards the moves."""
+    assert program.start is not None
+    guards: dict[str, ast.expr] = {}
+    for call in calls:
+        if not is_move(facts, call) or is_switched(facts, call):
+            continue
+        given = device_argument(facts, call)
+        if given is not None and is_told_or_chosen(facts, facts.values(given)):
+            raise NoPlace(_chosen_elsewhere(given))
+        if given is not None and is_users(facts, given, also_names=True):
+            _check_named(facts, program, named := told_in(facts, program.start, given))
+            return ast.unparse(by_text(named)), frozenset(needs(named))
+        test = guard_flag(facts, call)
+        rest = flag(facts, as_handed(facts, test)) if test is not None else None
+        if test is None and origins(facts.receiver(call), Role.MODEL, Role.BATCH):
+            return None, frozenset()  # moved whatever the flags say
+        if rest is not None:
+            guards[ast.unparse(rest)] = rest
+    if len(guards) > 1:  # `use_cuda = args.cuda`, and both are asked
+        guards = {ast.unparse(one): one for one in weakest([first_named(facts, test) for test in guards.values()])}
+    if len(guards) != 1:
+        return None, frozenset()
+    given = next(iter(guards.values()))
+    _check_named(facts, program, given)
+    node = negated(given)
+    return ast.unparse(node), frozenset(needs(node))
+
+
+def _module_choice(facts: Facts, program: Program) -> Choice | None:
+    """The device that is chosen at module level for a program whose home is a function, or under the main guard."""
+    assert program.start is not None
+    return next(iter(choices(facts, module_of(program.start))), None)
+
+
+def _deciding(facts: Facts, program: Program, choice: Choice | None) -> Choice | None:
+    """The choice that says whether the CPU is asked for: not one that only gives a GPU its number."""
+    chosen = _module_choice(facts, program)
+    if choice is None or choice.cpu is not None or chosen is None or chosen.target != choice.target:
+        return choice or chosen
+    parent = facts.tree(choice.statement).parents[choice.statement]
+    is_number = isinstance(parent, ast.If) and choice.target in ast.unparse(parent.test)
+    return chosen if is_number else choice
+
+
+def _chosen_elsewhere(given: ast.expr) -> Refusal:
+    why = f"{ast.unparse(given)} is what a user names, or a device that the program chooses: where is not seen"
+    return Refusal(given, "MIG103", why, "choose a device once, above the models, in one statement")
+
+
+def _check_named(facts: Facts, program: Program, test: ast.expr) -> None:
+    """What decides about the GPU has a name where the accelerator is made."""
+    start = program.start
+    assert start is not None
+    known = {binding.target for unit in (start, start.module) for binding in facts.bindings_in(unit)}
+    above: Unit | None = start
+    while isinstance(above, Function):
+        known |= {*above.parameter_names} | {binding.target for binding in facts.bindings_in(above)}
+        above = above.parent
+    for name in sorted({name.partition(".")[0] for name in needs(test)} - known - {*start.module.names}):
+        if not hasattr(builtins, name):
+            raise NoPlace(
+                Refusal(
+                    test,
+                    "MIG101",
+                    f"{name} decides about the GPU here, and has no such name where the accelerator is made",
+                    f"choose a device once, above the models: device = torch.device('cuda' if {name} else 'cpu')",
+                )
+            )
