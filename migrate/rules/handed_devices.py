@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module
+from migrate.programs.amp.precision import Becomes
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import is_move, only_cpu
 from migrate.programs.values.users import from_user, names_device
@@ -165,9 +166,10 @@ def sees(unit: Unit, owner: Unit, name: str) -> bool:
 
 
 def gone(conversion: Conversion) -> set[int]:
-    """The expressions (by `id`) that go with the moves, and with the arguments that give way."""
-    replaced = {id(inner) for given in _replaced_arguments(conversion) for inner in ast.walk(given)}
-    return dropped_arguments(conversion) | replaced
+    """The expressions (by `id`) that go with the moves, the mixed precision, and the arguments that give way."""
+    mixed = conversion.by_hand.mixed
+    left_out = (*_replaced_arguments(conversion), *mixed.of(Becomes.GONE), *mixed.contexts)
+    return dropped_arguments(conversion) | {id(inner) for each in left_out for inner in ast.walk(each)}
 
 
 def _replaced_arguments(conversion: Conversion) -> Iterator[ast.expr]:

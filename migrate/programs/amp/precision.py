@@ -17,6 +17,7 @@ from migrate.analysis.known.training import CLIPPING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_only_asked
 from migrate.programs.amp import apex
+from migrate.programs.amp.condition import asked_early, given_to
 from migrate.programs.amp.contexts import Contexts
 from migrate.programs.amp.plain import scaled_call, without_scaling
 from migrate.programs.amp.switch import Stays, Switch, read
@@ -135,7 +136,9 @@ class _Reader:
             for inner in ast.walk(statement)
         }
         outside = tuple(self._contexts.outside(dropped))
-        return Mixed((self._argument(),), self._contexts.found, tuple(self._uses.items()), folds, (), outside)
+        argument = self._argument()
+        self._uses.update(dict.fromkeys(self._idle(argument), Becomes.GONE))
+        return Mixed((argument,), self._contexts.found, tuple(self._uses.items()), folds, (), outside)
 
     def _argument(self) -> Argument:
         flag = self._switch.flag
@@ -143,7 +146,20 @@ class _Reader:
             return Argument("mixed_precision", "'fp16'")
         if self._switch.unit is not self._program.home:
             raise Stays(flag, f"{ast.unparse(flag)} is not at hand where the accelerator is made")
-        return Argument("mixed_precision", f"'fp16' if {ast.unparse(flag)} else 'no'", frozenset(needs(flag)))
+        asked = asked_early(self._facts, self._switch.unit, flag)
+        return Argument("mixed_precision", f"'fp16' if {ast.unparse(asked)} else 'no'", frozenset(needs(asked)))
+
+    def _idle(self, argument: Argument) -> Iterator[ast.stmt]:
+        """What gave the flag its name, where neither the accelerator nor anything that stays reads that."""
+        flag = self._switch.flag
+        given = given_to(self._facts, self._switch.unit, flag) if flag is not None else None
+        if given is None or (name := ast.unparse(given.targets[0])) in argument.needs:
+            return
+        gone = self._settled | {id(inner) for made in (given, *self._switch.statements) for inner in ast.walk(made)}
+        last = name.rpartition(".")[2]
+        nodes = (node for module in self._facts.modules for node in self._facts.tree_of(module).nodes)
+        if all(id(node) in gone for node in nodes if last in (getattr(node, "id", ""), getattr(node, "attr", ""))):
+            yield given
 
     def _settle(self, node: ast.AST) -> None:
         self._settled |= {id(inner) for inner in ast.walk(node)}

@@ -409,6 +409,64 @@ def test_a_flag_that_the_object_holds_goes_to_the_accelerator(convert_text):
     assert "scaler" not in result
 
 
+BY_DEVICE = """
+import argparse
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Trainer:
+    def __init__(self, args):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model = nn.Linear(2, 1).to(self.device)
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+        self.loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+        {given}
+        self.scaler = torch.cuda.amp.GradScaler(enabled={flag})
+
+    def fit(self):
+        for x, y in self.loader:
+            x, y = x.to(self.device), y.to(self.device)
+            self.optimizer.zero_grad()
+            with torch.cuda.amp.autocast(enabled={flag}):
+                loss = nn.functional.mse_loss(self.model(x), y)
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--amp", action="store_true")
+Trainer(parser.parse_args()).fit()
+"""
+GPU = "torch.cuda.is_available()"
+#: By what mixed precision goes, below the device that the accelerator chooses: (a name for it, the flag, what is asked)
+ASKED = {
+    "its kind": ("pass", 'self.device.type == "cuda"', GPU),
+    "any but the CPU": ("pass", 'self.device.type != "cpu"', GPU),
+    "its text": ("pass", 'str(self.device).startswith("cuda")', GPU),
+    "a name for it": ('self.amp = self.device.type == "cuda"', "self.amp", GPU),
+    "a flag and its kind": ('self.amp = args.amp and "cuda" in str(self.device)', "self.amp", f"args.amp and {GPU}"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_mixed_precision_that_goes_by_the_device_asks_for_a_gpu(convert_text, name):
+    given, flag, asked = ASKED[name]
+    _, result = convert_text(BY_DEVICE.format(given=given, flag=flag))
+
+    assert f'self.accelerator = Accelerator(mixed_precision="fp16" if {asked} else "no")' in result
+    assert "self.device" not in result
+    assert "self.amp" not in result
+
+
+def test_a_name_for_it_stays_where_something_else_reads_it(convert_text):
+    given = 'self.amp = self.device.type == "cuda"\n        print("amp", self.amp)'
+    _, result = convert_text(BY_DEVICE.format(given=given, flag="self.amp"))
+
+    assert f'Accelerator(mixed_precision="fp16" if {GPU} else "no")' in result
+    assert 'self.amp = self.device.type == "cuda"' in result
+
+
 ARGUMENTS = 'parser = argparse.ArgumentParser()\nparser.add_argument("--half", action="store_true")'
 BY_FLAG = "if args.half:\n    model.half()"
 
