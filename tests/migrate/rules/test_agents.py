@@ -205,11 +205,12 @@ def test_code_that_nothing_calls_may_have_an_agent(convert, old, new):
     assert {code for code, _ in left(report)} == {"MIG904"}
 
 
-def test_an_agent_that_runs_the_raw_model_is_refused(convert):
-    text, report, converted = convert(("loss = self.policy.values(rows.states)", "loss = self.policy(rows.states)"))
+def test_a_policy_that_an_agent_runs_is_prepared_above_the_agents(convert):
+    _, report, converted = convert(("loss = self.policy.values(rows.states)", "loss = self.policy(rows.states)"))
 
-    assert converted == text
-    assert "MIG104" in {code for code, _ in left(report)}
+    assert left(report) == set()
+    assert "    policy = accelerator.prepare(policy)\n\n    if args.fast:\n        agent = Fast(" in converted
+    assert "    agent.optimizer = accelerator.prepare(agent.optimizer)\n" in converted
 
 
 SHARED = (

@@ -92,10 +92,6 @@ REFUSED = {
         },
     ),
     "a function that map() calls": ("MIG104", {"make": "loader, other = map(lambda s: DataLoader(s), sets)"}),
-    "a model in a dictionary": (
-        "MIG104",
-        {"early": "box = {'a': model}", "epoch": "train(box['a'], loader, optimizer)\ntrain(model, loader, optimizer)"},
-    ),
     "a parameter of no model": (
         "MIG902",
         {"early": "scale = torch.zeros(2, requires_grad=True)", "trained": "[*model.parameters(), scale]"},
