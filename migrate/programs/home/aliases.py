@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import arguments, root_name
 from migrate.analysis.units import Function, Module
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.sources import passed
@@ -75,7 +75,7 @@ def trained_by(facts: Facts, unit: Unit, models: set[ast.AST]) -> frozenset[str]
 
 def _names_of(facts: Facts, home: Unit, node: ast.expr, unit: Unit, seen: frozenset[Unit]) -> frozenset[str]:
     """The names at home that a name elsewhere stands for, by way of the calls; none: that is not known."""
-    if unit is home:
+    if unit is home or _is_of_one_object(home, unit, node):
         return frozenset({ast.unparse(node)})
     if not isinstance(unit, Function) or not isinstance(node, ast.Name) or unit in seen:
         return frozenset()
@@ -89,6 +89,15 @@ def _names_of(facts: Facts, home: Unit, node: ast.expr, unit: Unit, seen: frozen
             return frozenset()
         found |= names
     return frozenset(found)
+
+
+def _is_of_one_object(home: Unit, unit: Unit, node: ast.expr) -> bool:
+    """Whether `self.model` in a method is what another method of the class calls so."""
+    if not isinstance(home, Function) or not isinstance(unit, Function) or unit.owner is None:
+        return False
+    if unit.owner is not home.owner or unit.itself is None or home.itself is None:
+        return False
+    return isinstance(node, ast.Attribute) and unit.itself.arg == home.itself.arg == root_name(node)
 
 
 def is_aside(facts: Facts, unit: Unit, bindings: Sequence[tuple[Binding, set[ast.AST]]]) -> bool:

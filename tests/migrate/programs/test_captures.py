@@ -100,6 +100,41 @@ def test_a_second_name_by_which_a_model_is_trained_too(decide):
     assert stages(conversion) == [(11, ["detector"]), (13, ["optimizer"])]
 
 
+IN_A_CLASS = """
+import torch
+from torch import nn, optim
+
+
+class Trainer:
+    def __init__(self):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        net = nn.Linear(2, 1)
+        {wrapped}
+        self.model = {given}
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+
+    def fit(self):
+        for x in torch.utils.data.DataLoader(rows, batch_size=2):
+            self.optimizer.zero_grad()
+            self.model(x.to(self.device)).mean().backward()
+            self.optimizer.step()
+
+
+Trainer().fit()
+"""
+
+
+@pytest.mark.parametrize("given", ["net", "net.to(self.device)"])
+@pytest.mark.parametrize(
+    "wrapped", ["pass", "if torch.cuda.device_count() > 1:\n            net = nn.DataParallel(net)"]
+)
+def test_a_model_is_prepared_by_the_attribute_that_the_methods_train_it_by(decide, wrapped, given):
+    program, _ = decide(IN_A_CLASS.format(wrapped=wrapped, given=given))
+
+    assert not program.refusals
+    assert [model.target for model in program.models] == ["self.model"]
+
+
 KEPT = """
 import torch
 from torch import nn, optim
