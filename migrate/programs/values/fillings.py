@@ -42,6 +42,17 @@ class Fillings:
             if self._is_one(node, into):
                 yield filling
 
+    def of_items(self, node: ast.Name) -> Iterator[ast.Call]:
+        """The places that change what an item of a container holds: `groups[key].append(x)`."""
+        yield from (filling for filling, _, into in self._in_items.get(node.id, ()) if self._is_one(node, into))
+
+    def keys(self, node: ast.Name) -> Iterator[tuple[ast.expr, bool]]:
+        """The keys of the items of a container that are changed, and whether an item is made where there is none."""
+        for filling, key, into in self._in_items.get(node.id, ()):
+            if self._is_one(node, into):
+                assert isinstance(filling.func, ast.Attribute)
+                yield key, isinstance(filling.func.value, ast.Call)
+
     def items(self, node: ast.Subscript) -> list[ast.expr]:
         """What an item was given of a dictionary that is written out and not changed; nothing: it is not known."""
         made = self._made(node.value, _DEEPEST) if isinstance(node.slice, ast.Constant) else []
@@ -117,6 +128,26 @@ class Fillings:
                         if isinstance(target, ast.Subscript):
                             found.setdefault(_last(target.value), []).append((node, target.value))
         return found
+
+    @cached_property
+    def _in_items(self) -> dict[str, list[tuple[ast.Call, ast.expr, ast.Name]]]:
+        """What changes the things in an item, with its key and its container, by the name of that."""
+        found: dict[str, list[tuple[ast.Call, ast.expr, ast.Name]]] = {}
+        for use in self._facts.calls_anywhere:
+            func = use.node.func
+            if isinstance(func, ast.Attribute) and func.attr in _FILLING and (item := _item_of(func.value)):
+                found.setdefault(item[1].id, []).append((use.node, *item))
+        return found
+
+
+def _item_of(node: ast.expr) -> tuple[ast.expr, ast.Name] | None:
+    """The key and the container of an item: `groups[key]`, `groups.setdefault(key, [])`."""
+    match node:
+        case ast.Subscript(value=ast.Name() as container, slice=key):
+            return key, container
+        case ast.Call(func=ast.Attribute(value=ast.Name() as container, attr="setdefault"), args=[key, *_]):
+            return key, container
+    return None
 
 
 def _last(node: ast.expr) -> str:

@@ -3,6 +3,8 @@
 import pytest
 
 STEPS = "for part in {}:\n    model(part).mean().backward()"
+COUNTED = "for start in range(0, {}, 2):\n    model(x[start : start + 2]).mean().backward()"
+GROUPED = "for row, label in zip(x, y):\n    {}\n"
 PICKED = "rows = []\nfor row in x:\n    {}\n"
 UNEVEN = {
     "rows that are chosen": STEPS.format("x[y[:, 0] > 0]"),
@@ -16,6 +18,19 @@ UNEVEN = {
     "a set of them": "for label in set(y.tolist()):\n    model(x * label).mean().backward()",
     "counted": "for i, label in enumerate(y.unique()):\n    model(x * label).mean().backward()",
     "items by label": f"parts = {{label: x for label in y}}\n{STEPS.format('parts.values()')}",
+    "counted by a length": f"rows = [row for row in x if row.sum() > 0]\n{COUNTED.format('len(rows)')}",
+    "counted by half of it": f"rows = x[y[:, 0] > 0]\n{COUNTED.format('len(rows) // 2')}",
+    "groups": f"groups = defaultdict(list)\n{GROUPED.format('groups[label.item()].append(row)')}"
+    "for rows in groups.values():\n    model(rows[0]).mean().backward()",
+    "groups that are made where they are missing": "groups = {}\n"
+    + GROUPED.format("groups.setdefault(label.item(), []).append(row)")
+    + "for rows in groups.values():\n    model(rows[0]).mean().backward()",
+    "what is chosen of all groups": "groups = defaultdict(list)\n"
+    + GROUPED.format("if row.sum() > 0:\n        groups[label.item()].append(row)")
+    + "rows = []\nfor group in groups.values():\n    for row in group:\n        rows.append(row)\n"
+    + STEPS.format("rows"),
+    "what is made of rows that are chosen": "rows = []\nfor row in x[y[:, 0] > 0]:\n    rows.append(row)\n"
+    + STEPS.format("rows"),
     "in a comprehension": "[model(row).mean().backward() for row in x[y[:, 0] > 0]]",
 }
 
@@ -23,7 +38,8 @@ UNEVEN = {
 @pytest.mark.parametrize("name", UNEVEN)
 def test_as_many_steps_as_a_batch_says(refused, name):
     at = next(line for line in reversed(UNEVEN[name].splitlines()) if "for " in line)
-    finding = refused("MIG122", at, ["each process takes as many steps here as"], batch=UNEVEN[name])
+    imports = "from collections import defaultdict"
+    finding = refused("MIG122", at, ["each process takes as many steps here as"], imports=imports, batch=UNEVEN[name])
 
     assert "after it" in finding.hint
 
@@ -33,6 +49,14 @@ EVEN = {
     "parts": STEPS.format("x.chunk(2)"),
     "pairs": "for a, b in zip(x, y):\n    (model(a) - b).mean().backward()",
     "all that are put into a list": PICKED.format("rows.append(row)") + STEPS.format("rows"),
+    "a part of them": COUNTED.format("len(x) // 2"),
+    "groups that are there": "groups = [[], []]\n"
+    + GROUPED.format("groups[int(label.item())].append(row)")
+    + "for rows in groups:\n    model(torch.stack(rows or [x[0]])).mean().backward()",
+    "all members of groups": "groups = {}\n"
+    + GROUPED.format("groups.setdefault(label.item(), []).append(row)")
+    + "rows = []\nfor group in groups.values():\n    for row in group:\n        rows.append(row)\n"
+    + STEPS.format("rows"),
     "rows by their numbers": STEPS.format("x[:2]"),
 }
 
@@ -44,6 +68,45 @@ def test_as_many_steps_as_a_batch_is_large(convert_text, programs, name):
 
     assert report.changes
     assert "gather" not in result
+
+
+def test_as_many_steps_as_a_function_is_given_rows(refused):
+    steps = "def update(rows):\n    " + COUNTED.format("len(rows)").replace("\n", "\n    ")
+    chosen = "def chosen(rows):\n    return [row for row in rows if row.sum() > 0]"
+
+    refused("MIG122", "for start", ["`range(0, len(rows), 2)`"], ready=f"{chosen}\n{steps}", batch="update(chosen(x))")
+
+
+ROLLED = """
+class Episode:
+    def __init__(self, number, length):
+        self.number, self.done = number, length > 2
+
+
+def rollout(batch):
+    lengths = torch.zeros(len(batch))
+    for number in range(len(batch)):
+        lengths[number] = batch[number].sum()
+    return [Episode(number, length) for number, length in enumerate(lengths.tolist())]
+"""
+CHOSEN = {
+    "in a comprehension": "episodes = [each for each in episodes if each.done]",
+    "in a loop": "kept = []\nfor each in episodes:\n    if each.done:\n        kept.append(each)\nepisodes = kept",
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_what_a_function_makes_of_a_batch_and_only_some_of_it_is_kept(refused, name):
+    step = "for each in episodes:\n    model(x[each.number]).mean().backward()"
+
+    refused("MIG122", "for each", batch=f"episodes = rollout(x)\n{CHOSEN[name]}\n{step}", ready=ROLLED)
+
+
+def test_all_that_a_function_makes_of_a_batch(convert_text, programs):
+    step = "for each in episodes:\n    model(x[each.number]).mean().backward()"
+    before, _ = programs({"batch": f"episodes = rollout(x)\n{step}", "ready": ROLLED})
+
+    assert convert_text(before)[0].changes
 
 
 def test_losses_that_are_added_up(unchanged):
