@@ -318,7 +318,7 @@ class Loops:
 
     def _added(self, loop: LoopFact) -> tuple[Accumulator, ...]:
         if loop.node not in self._accumulated:
-            self._accumulated[loop.node] = tuple(accumulators(self._facts, loop))
+            self._accumulated[loop.node] = tuple(accumulators(self._facts, loop, self.taking(loop.node)))
         return self._accumulated[loop.node]
 
     def joined(self, loop: LoopFact) -> tuple[Join, ...]:

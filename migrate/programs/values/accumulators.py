@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Loop
     from migrate.programs.loops import LoopFact
 
 
@@ -44,10 +45,14 @@ class Accumulator:
     lengths: tuple[ast.Call, ...] = ()  # of loaders, by which it is divided: what a mean rests on
 
 
-def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
-    """The names that the loop itself adds up from its batches, and the lists of numbers that it fills."""
-    yield from _sums(facts, loop)
-    yield from _lists(facts, loop)
+def accumulators(facts: Facts, loop: LoopFact, taking: Loop) -> Iterator[Accumulator]:
+    """The names that the loop itself adds up from its batches, and the lists of numbers that it fills.
+
+    Of a loop through the parts of one batch, which a function is given by the loop that takes the batches, nothing.
+    """
+    if facts.unit(taking) is loop.unit:
+        yield from _sums(facts, loop)
+        yield from _lists(facts, loop)
 
 
 def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:

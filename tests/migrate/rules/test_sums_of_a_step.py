@@ -45,3 +45,39 @@ def test_one_that_goes_on_over_all_batches_is(convert_text, target):
     _, result = convert_text(SOURCE.format(epoch="total = 0.0", target=target, step="", item=".item()", shown=""))
 
     assert "    total = sum(accelerator.gather_for_metrics([total]))\n" in result
+
+
+IN_A_FUNCTION = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+
+def update(x, y):
+    total, losses = 0.0, []
+    for start in range(0, len(x), 2):
+        loss = nn.functional.mse_loss(model(x[start : start + 2]), y[start : start + 2]) / 2
+        loss.backward()
+        total += loss.item()
+        losses.append(loss.item())
+    optimizer.step()
+    optimizer.zero_grad()
+    return total, sum(losses)
+
+
+for x, y in loader:
+    print(update(x, y))
+"""
+
+
+def test_nor_is_one_of_a_function_that_is_given_a_batch(convert_text):
+    report, result = convert_text(IN_A_FUNCTION)
+
+    assert report.changes
+    assert "gather" not in result
+    notes = [note.message for note in report.of(Kind.NOTE)]
+    assert any(note.startswith("total, read after this loop") for note in notes)
