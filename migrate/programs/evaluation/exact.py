@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
-from migrate.analysis.syntax import binds, blocks, is_docstring, own_expressions, unused_name, walk
+from migrate.analysis.syntax import arguments, binds, blocks, is_docstring, own_expressions, unused_name, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
+from migrate.programs.evaluation.apart import mixes_rows
 from migrate.programs.evaluation.beside import beside
 from migrate.programs.evaluation.collating import puts_rows_first
 from migrate.programs.evaluation.counted import counted
@@ -255,6 +256,8 @@ def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call]) -> ast.Ca
     parent = tree.parents[calls[0]]
     if any(isinstance(above, _CONDITIONAL) for above in tree.up(calls[0]) if above is not statement):
         raise NotShared(f"the model's call at line {statement.lineno} is part of a condition or a comprehension")
+    if any(Role.STATISTIC in roles(facts.values(given)) for given in arguments(calls[0])):
+        raise NotShared(f"what the model is given at line {statement.lineno} has no row for each sample")
     if has_fields(facts, calls[0]):
         raise NotShared(f"the model's result at line {statement.lineno} has fields; not all of them may have rows")
     if isinstance(parent, ast.Subscript) and is_tuple_of_more(facts, calls[0], [calls[0]]):
@@ -295,6 +298,8 @@ def _check_beside(facts: Facts, loop: LoopFact, forward: _Forward) -> None:
     if state := carried(forward.statement, forward.before, targets):
         raise NotShared(f"{state} is carried from batch to batch")
     if why := beside(facts, (*forward.before, forward.statement)):
+        raise NotShared(why)
+    if why := mixes_rows(facts, forward.before, forward.statement):
         raise NotShared(why)
 
 

@@ -1,0 +1,89 @@
+"""What an evaluation computes of several rows of a batch before the model sees it: `x - x.min()`, `x.flip(0)`, `x[2:]`.
+
+A share of the batch has another minimum, and its rows stand in other places: it would be other numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.known.tensors import FOLDING, FOLDING_WITHOUT_DIM
+from migrate.analysis.roles import FROM_LOADER, ROWS, Role, roles
+from migrate.analysis.syntax import arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from migrate.analysis.facts import Facts
+
+#: What a share of the batch is meant to have of its own, sizes, and what only hands out what is there.
+_OF_ITS_OWN = frozenset("size shape numel dim ndim nelement __len__ item tolist numpy data_ptr".split())
+_FOLDING = (FOLDING | FOLDING_WITHOUT_DIM) - _OF_ITS_OWN
+#: Compute over a dimension, or put its elements elsewhere.
+_OVER_DIM = frozenset("flip sort argsort roll softmax log_softmax normalize cumsum cumprod unique topk".split())
+_JOINING = frozenset("torch.cat torch.concat torch.concatenate torch.vstack torch.stack".split())
+
+
+def mixes_rows(facts: Facts, before: Iterable[ast.stmt], forward: ast.stmt) -> str | None:
+    """Why what a model is given of a row goes by others of its batch; None if nothing is seen."""
+    for node in (node for part in (*before, *_given(facts, forward)) for node in ast.walk(part)):
+        if isinstance(node, ast.Call) and (_folds(facts, node) or _joins(facts, node)):
+            return f"`{ast.unparse(node)}` is computed from all rows of the batch (line {node.lineno})"
+        if isinstance(node, ast.Subscript) and _chooses(facts, node):
+            return f"`{ast.unparse(node)}` chooses rows of the batch (line {node.lineno})"
+    return None
+
+
+def _given(facts: Facts, forward: ast.stmt) -> list[ast.expr]:
+    """What a statement gives to models."""
+    calls = (node for node in ast.walk(forward) if isinstance(node, ast.Call))
+    return [each for call in calls if Role.MODEL in roles(facts.values(call.func)) for each in arguments(call)]
+
+
+def _folds(facts: Facts, call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    dims = _dims(call)
+    if name not in _FOLDING | _OVER_DIM or (dims and 0 not in dims):
+        return False
+    if name in _FOLDING and not dims:
+        return Role.STATISTIC in roles(facts.values(call))
+    taken = [call.func.value, *call.args] if isinstance(call.func, ast.Attribute) else call.args
+    return any(roles(facts.values(each)) & FROM_LOADER for each in taken)
+
+
+def _dims(call: ast.Call) -> list[int]:
+    """The dimensions that a call names: `x.mean(0)`, `x.flip([0, 1])`, `torch.sum(x, dim=1)`."""
+    given = [k.value for k in call.keywords if k.arg in ("dim", "dims", "axis")] or call.args
+    parts = [part for each in given for part in (each.elts if isinstance(each, (ast.Tuple, ast.List)) else [each])]
+    return [number for part in parts if (number := _number(part)) is not None]
+
+
+def _number(node: ast.expr) -> int | None:
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+    return None
+
+
+def _joins(facts: Facts, call: ast.Call) -> bool:
+    """`torch.cat([x, mirrored])`: the rows of both halves of a share lie elsewhere than those of the whole batch."""
+    listed = call.args[0] if call.args else None
+    if not facts.called(call) & _JOINING or not isinstance(listed, (ast.List, ast.Tuple)):
+        return False
+    dims = [*call.args[1:], *(k.value for k in call.keywords if k.arg in ("dim", "axis"))]
+    is_first = not dims or _number(dims[0]) == 0
+    return is_first and sum(bool(roles(facts.values(each)) & ROWS) for each in listed.elts) > 1
+
+
+def _chooses(facts: Facts, node: ast.Subscript) -> bool:
+    """`x[2:]`, `x[order]`: some rows, or in another order, of a tensor; `batch[1:]` of a tuple is no such thing."""
+    first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    if not roles(facts.values(node.value)) & ROWS:
+        return False
+    if isinstance(first, ast.Slice):
+        return isinstance(node.slice, ast.Tuple) and any((first.lower, first.upper, first.step))
+    inner = (each for each in ast.walk(first) if isinstance(each, (ast.Name, ast.Attribute, ast.Call)))
+    return any(roles(facts.values(each)) & FROM_LOADER for each in inner)

@@ -1,0 +1,93 @@
+"""Evaluations that compute something of several rows of a batch before their model sees it."""
+
+import pytest
+
+SOURCE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8, 4)), batch_size=4)
+held = DataLoader(TensorDataset(torch.ones(6, 4), torch.ones(6, 4)), batch_size=4)
+
+
+{model}
+model = Net()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+model.eval()
+total = 0
+with torch.no_grad():
+    for x, y in held:
+        {before}
+        {forward}
+print(total)
+"""
+ROWS = "class Net(nn.Linear):\n    def __init__(self):\n        super().__init__(4, 4)"
+FORWARD = "out = model(x)\n        total += nn.functional.mse_loss(out, y).item()"
+TOGETHER = {
+    "its range": "x = (x - x.min()) / (x.max() - x.min())",
+    "a number with a name": "low = x.mean()\n        x = x - low",
+    "its norm": "x = x / x.norm()",
+    "a mean over the samples": "x = x - x.mean(dim=(0, 1))",
+    "normalized over the samples": "x = nn.functional.normalize(x, dim=0)",
+    "the other way round": "x = x.flip(0)",
+    "sorted": "x = x[torch.argsort(x[:, 0])]",
+    "some of them": "x, y = x[1:, :], y[1:, :]",
+    "with another half": "x = torch.cat([x, x.flip(1)])",
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_it_is_run_in_full(convert_text, remark, name):
+    source = SOURCE.format(model=ROWS, before=TOGETHER[name], forward=FORWARD)
+    report, result = convert_text(source)
+
+    assert "gather" not in result
+    assert any("every process runs this evaluation in full: `" in finding.message for finding in report.findings)
+
+
+APART = {
+    "a shape": "x = x.view(x.size(0), -1)",
+    "a mean of each row": "x = x - x.mean(dim=1, keepdim=True)",
+    "a norm of each row": "x = x / x.norm(2, 1, keepdim=True)",
+    "each row the other way round": "x = x.flip(1)",
+    "columns": "x = x[:, [2, 1, 0, 3]]",
+    "columns beside each other": "x = torch.cat([x[:, :2], x[:, 2:]], dim=1)",
+    "normalized in each row": "x = nn.functional.normalize(x, dim=-1)",
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_what_goes_row_by_row_is_shared_out(convert_text, name):
+    _, result = convert_text(SOURCE.format(model=ROWS, before=APART[name], forward=FORWARD))
+
+    assert "gather_for_metrics" in result
+
+
+SUMS = """
+class Net(nn.Linear):
+    def __init__(self):
+        super().__init__(4, 4)
+
+    def forward(self, x):
+        found = 0
+        for t in range(x.size(0)):
+            found += self.of(x[t])
+        return found, x
+
+    def of(self, row):
+        return torch.sum(row)
+"""
+
+
+def test_samples_that_are_no_longer_the_first_dimension(convert_text):
+    source = SOURCE.replace("nn.functional.mse_loss(model(x), y).backward()", "model(x)[0].backward()")
+    forward = "found, _ = model(x)\n        total += found.item()"
+    report, result = convert_text(source.format(model=SUMS, before="x = x.transpose(0, 1)", forward=forward))
+
+    assert "gather" not in result
+    assert any("no row for each sample" in finding.message for finding in report.findings)
