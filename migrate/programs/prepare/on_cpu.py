@@ -14,7 +14,7 @@ from migrate.programs.device.defaults import cpu_without_default
 from migrate.programs.device.devices import by_text, device_argument, guard_flag, is_move, is_switched
 from migrate.programs.program import Program, Refusal
 from migrate.programs.stages import NoPlace
-from migrate.programs.values.conditions import as_handed, first_named, flag, needs, negated, weakest
+from migrate.programs.values.conditions import as_handed, flag, needs, negated, one_flag
 from migrate.programs.values.users import is_told_or_chosen, is_users, told_in
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tupl
     """By the device that a user names when things are moved, or by the one flag that guards the moves."""
     assert program.start is not None
     guards: dict[str, ast.expr] = {}
+    followed: dict[str, ast.expr] = {}
     for call in calls:
         if not is_move(facts, call) or is_switched(facts, call):
             continue
@@ -70,13 +71,14 @@ def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tupl
             return None, frozenset()  # moved whatever the flags say
         if rest is not None:
             guards[ast.unparse(rest)] = rest
-    if len(guards) > 1:  # `use_cuda = args.cuda`, and both are asked
-        guards = {ast.unparse(one): one for one in weakest([first_named(facts, test) for test in guards.values()])}
-    if len(guards) != 1:
+            unit = facts.unit(call)
+            if not (isinstance(unit, Function) and ast.unparse(rest) in unit.parameter_names):
+                followed[ast.unparse(rest)] = rest
+    flag_of_all = one_flag(facts, guards.values()) or one_flag(facts, followed.values())
+    if flag_of_all is None:
         return None, frozenset()
-    given = next(iter(guards.values()))
-    _check_named(facts, program, given)
-    node = negated(given)
+    _check_named(facts, program, flag_of_all)
+    node = negated(flag_of_all)
     return ast.unparse(node), frozenset(needs(node))
 
 

@@ -14,7 +14,7 @@ from migrate.analysis.units import Function
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -82,6 +82,14 @@ def first_named(facts: Facts, test: ast.expr) -> ast.expr:
             break
         test = given.value
     return test
+
+
+def one_flag(facts: Facts, tests: Collection[ast.expr]) -> ast.expr | None:
+    """The flag that all of some flags come down to: `use_cuda = args.cuda`, and both are asked."""
+    found = list(tests)
+    if len(found) > 1:
+        found = list({ast.unparse(one): one for one in weakest([first_named(facts, test) for test in found])}.values())
+    return found[0] if len(found) == 1 else None
 
 
 def weakest(tests: Sequence[ast.expr]) -> list[ast.expr]:

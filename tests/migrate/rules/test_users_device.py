@@ -244,3 +244,43 @@ def test_settings_tell_the_device_only_where_the_object_keeps_them_whole(kept):
     results = {change.path: change.new.decode() for change in run(["main.py", "agent.py"], Options()).changes}
 
     assert "settings['on']" not in results.get("agent.py", "")
+
+
+TWO_FLAGS = """
+import argparse
+
+import numpy as np
+import torch
+from torch import nn
+
+
+class Net(nn.Linear):
+    def trainer(self, optimizer):
+        def step(rows, use_cuda):
+            x = torch.from_numpy(rows).float()
+            x = x.cuda() if use_cuda else x
+            loss = self(x).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--use-cuda", action="store_true")
+args = parser.parse_args()
+model = Net(4, 1)
+if args.use_cuda:
+    model.cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+step = model.trainer(optimizer)
+for _ in range(10):
+    step(np.ones((8, 4)), args.use_cuda)
+"""
+
+
+def test_a_flag_decides_beside_parameters_that_cannot_be_followed(convert_text):
+    _, result = convert_text(TWO_FLAGS)
+
+    assert "Accelerator(cpu=not args.use_cuda" in result
