@@ -55,6 +55,7 @@ _MAY_BE = frozenset({Role.MODEL, Role.TENSOR, Role.UNKNOWN, Role.CHECKPOINT})
 
 #: Methods of the wrapper that call those of the model inside.
 _CALLING_INSIDE = frozenset({"forward", "train"})
+_STATES = frozenset({"state_dict", "load_state_dict"})
 
 
 @rule("MIG119")
@@ -97,8 +98,18 @@ def _attributes(conversion: Conversion) -> Iterator[ast.Attribute | ast.Subscrip
                 continue
             if node.attr in THROUGH_WRAPPER and not (_is_own_step(facts, node) or _is_overridden(facts, node)):
                 continue
-            if _is_prepared_model(conversion, node.value) and not _gives_itself(facts, node):
+            owner = _moved(facts, node.value) if node.attr in _STATES else node.value
+            if _is_prepared_model(conversion, owner) and not _gives_itself(facts, node):
                 yield node
+
+
+def _moved(facts: Facts, node: ast.expr) -> ast.expr:
+    """The model that is moved, or set to a mode, in an expression: `model` of `model.cpu()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not facts.targets(node):
+        if node.func.attr not in THROUGH_WRAPPER:
+            break
+        node = node.func.value
+    return node
 
 
 def _gives_itself(facts: Facts, node: ast.Attribute) -> bool:
@@ -247,11 +258,14 @@ def _asks_for_wrapper(facts: Facts, call: ast.Call) -> bool:
 def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:
     """Trained models given to functions that stay as they are, which ask the model itself for something, or save it."""
     facts, program = conversion.facts, conversion.program
+    edited = conversion.units | conversion.access.around.keys()
     for use in conversion.speaking_uses:
-        if not any(stays(program, unit) for unit in facts.targets(use.node)):
+        if not any(stays(program, edited, unit) for unit in facts.targets(use.node)):
             continue
         for given in _each_given(use.node):
-            if _is_prepared_model(conversion, given) and lent(facts, program, use.node, given).asked is not None:
+            if not _is_prepared_model(conversion, given):
+                continue
+            if lent(facts, program, edited, use.node, given).asked is not None:
                 yield given
 
 

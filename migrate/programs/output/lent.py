@@ -23,7 +23,7 @@ from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.checkpoints import saved
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Container, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Function, Unit
@@ -43,12 +43,12 @@ class Loan:
     run: ast.expr | None  # where it is run, and gradients may flow
 
 
-def lent(facts: Facts, program: Program, call: ast.Call, given: ast.expr) -> Loan:
-    """What becomes of a trained model behind an argument of a call; nothing where all that it comes to is edited."""
+def lent(facts: Facts, program: Program, edited: Container[Unit], call: ast.Call, given: ast.expr) -> Loan:
+    """What becomes of a trained model behind an argument of a call; nothing where all that it comes to is `edited`."""
     mine = origins(facts.values(given), Role.MODEL) & program.model_origins
     asked: ast.expr | None = None
     run: ast.expr | None = None
-    for unit, flows in _reached(facts, program, call, mine):
+    for unit, flows in _reached(facts, program, edited, call, mine):
         for node in _held(facts, unit, mine):
             above = facts.tree(node).parents[node]
             if isinstance(above, ast.Call) and above.func is node:
@@ -61,13 +61,13 @@ def lent(facts: Facts, program: Program, call: ast.Call, given: ast.expr) -> Loa
 def asked_and_run(facts: Facts, program: Program, units: Collection[Unit], stages: Stages) -> Iterator[Refusal]:
     """Models that code which stays asks for what a wrapper does not have, and trains with, too."""
     for use in facts.calls if not program.unready else ():
-        if use.unit not in units or not any(stays(program, unit) for unit in facts.targets(use.node)):
+        if use.unit not in units or not any(stays(program, units, unit) for unit in facts.targets(use.node)):
             continue
         for given in arguments(use.node):
             mine = origins(facts.values(given), Role.MODEL) & program.model_origins
             if not mine or not _is_later(facts, stages, use.node, mine):
                 continue
-            loan = lent(facts, program, use.node, given)
+            loan = lent(facts, program, units, use.node, given)
             if loan.asked is not None and loan.run is not None:
                 yield _refusal(facts, program, use.node, loan)
                 return
@@ -85,9 +85,9 @@ def _refusal(facts: Facts, program: Program, call: ast.Call, loan: Loan) -> Refu
     return Refusal(call, "MIG119", why, "hand over what it asks for beside the model")
 
 
-def stays(program: Program, unit: Function) -> bool:
-    """Whether a function is left as it is: its file was not named, or others use it, too."""
-    return not unit.module.file.named or unit in program.outsiders
+def stays(program: Program, edited: Container[Unit], unit: Function) -> bool:
+    """Whether a function is left as it is: its file was not named, others use it, too, or it has no accelerator."""
+    return not unit.module.file.named or unit in program.outsiders or unit not in edited
 
 
 class _Saved:
@@ -104,7 +104,9 @@ def _is_later(facts: Facts, stages: Stages, call: ast.Call, mine: set[ast.AST]) 
     return call.lineno > stage.end or stage.is_of_last_round(facts.tree(call), call)
 
 
-def _reached(facts: Facts, program: Program, call: ast.Call, mine: set[ast.AST]) -> Iterator[tuple[Function, bool]]:
+def _reached(
+    facts: Facts, program: Program, edited: Container[Unit], call: ast.Call, mine: set[ast.AST]
+) -> Iterator[tuple[Function, bool]]:
     """The functions that stay as they are and that a call comes to, with those that read what they keep of the model.
 
     With each, whether gradients may flow where it is called.
@@ -114,7 +116,7 @@ def _reached(facts: Facts, program: Program, call: ast.Call, mine: set[ast.AST])
     seen: set[tuple[Function, bool]] = set()
     while waiting:
         unit, flows = waiting.pop()
-        if (unit, flows) in seen or not stays(program, unit) or is_inside_model(facts, unit):
+        if (unit, flows) in seen or not stays(program, edited, unit) or is_inside_model(facts, unit):
             continue
         seen.add((unit, flows))
         yield unit, flows

@@ -197,3 +197,37 @@ def test_a_name_that_a_method_makes_up_by_the_clock_is_that_of_the_main_process(
     _, result = convert_text(SAVING)
 
     assert 'stamp = broadcast_object_list([time.strftime("%H%M%S")])[0]' in result
+
+
+STOPPING = """
+class Stopping:
+    def __init__(self, path):
+        self.path, self.best, self.stop = path, None, False
+
+    def __call__(self, loss, net):
+        if self.best is None or loss < self.best:
+            self.best = loss
+            self.save(net)
+        else:
+            self.stop = True
+
+    def save(self, net):
+        torch.save(net.state_dict(), self.path)
+
+def main():
+    agent = Agent()
+    stopping = Stopping("best.pt")
+    for step in range(9):
+        stopping(agent.learn(), agent.net)
+        if stopping.stop:
+            break
+    agent.net.load_state_dict(torch.load("best.pt"))
+
+main()
+"""
+
+
+def test_what_an_object_without_the_accelerator_saves_is_the_model_itself(convert_text):
+    _, result = convert_text(AGENT + STOPPING)
+
+    assert "stopping(agent.learn(), agent.accelerator.unwrap_model(agent.net))" in result

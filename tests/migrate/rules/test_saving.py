@@ -51,6 +51,14 @@ CHANGED = {
         'os.mkdir("out")\ntorch.save(model.state_dict(), "out/m.pt")',
         (f'if accelerator.is_main_process:\n    os.mkdir("out")\n    torch.save({STATE}, "out/m.pt")'),
     ),
+    "from the CPU": (
+        'torch.save(model.cpu().state_dict(), "m.pt")',
+        'accelerator.save(accelerator.unwrap_model(model.cpu()).state_dict(), "m.pt")',
+    ),
+    "in eval mode": (
+        'torch.save(model.eval().state_dict(), "m.pt")',
+        'accelerator.save(accelerator.unwrap_model(model.eval()).state_dict(), "m.pt")',
+    ),
     "with options": (
         'torch.save(model.state_dict(), "m.pt", pickle_protocol=4)',
         f'if accelerator.is_main_process:\n    torch.save({STATE}, "m.pt", pickle_protocol=4)',
