@@ -9,10 +9,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data, same
-from migrate.analysis.units import Function
+from migrate.analysis.units import Function, Module
 from migrate.programs.chance.environments import is_game
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Class
 
@@ -35,15 +37,34 @@ def draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> b
 
 
 def draws_samples(facts: Facts, cls: Class) -> bool:
-    """Whether getting a sample of a project data set draws random numbers, as far as its own methods tell."""
+    """Whether getting a sample of a project data set draws random numbers, as far as its methods and their calls go."""
     names = {name for name in cls.names if not name.startswith("__") or name == "__getitem__"}
-    for name in names:
-        for member in cls.lookup(name):
-            if isinstance(member.unit, Function) and any(
-                isinstance(node, ast.Call) and is_draw(facts, node) for node in ast.walk(member.unit.node)
-            ):
-                return True
-    return False
+    members = (member.unit for name in names for member in cls.lookup(name))
+    return any(isinstance(unit, Function) and _draws(facts, unit, set()) for unit in members)
+
+
+def _draws(facts: Facts, unit: Function, seen: set[Function]) -> bool:
+    """Whether a function, or one of the project that it calls, draws random numbers."""
+    seen.add(unit)
+    calls = [node for node in ast.walk(unit.node) if isinstance(node, ast.Call)]
+    entered = (target for call in calls for target in _entered(facts, unit, call))
+    return any(is_draw(facts, call) for call in calls) or any(
+        _draws(facts, target, seen) for target in entered if target not in seen
+    )
+
+
+def _entered(facts: Facts, unit: Function, call: ast.Call) -> Iterator[Function]:
+    """The functions that a call enters; in one that was not run, those that its module has a name for."""
+    yield from facts.targets(call)
+    match call.func:
+        case ast.Name(id=name):
+            found = unit.module.names.get(name, frozenset())
+        case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+            modules = (value.unit for value in unit.module.names.get(name, ()))
+            found = frozenset(v for m in modules if isinstance(m, Module) for v in m.names.get(attribute, ()))
+        case _:
+            return
+    yield from (value.unit for value in found if isinstance(value.unit, Function))
 
 
 def is_draw(facts: Facts, call: ast.Call) -> bool:

@@ -125,11 +125,15 @@ def test_in_full_where_the_mode_is_not_seen(decide):
     assert "no_grad" in conversion.in_full[0].why
 
 
-def test_in_full_where_samples_are_drawn_at_random(decide):
-    data = """
+@pytest.mark.parametrize("drawn", ["random.random()", "other(index)"])
+def test_in_full_where_samples_are_drawn_at_random(decide, drawn):
+    data = f"""
 class Noisy(Dataset):
     def __getitem__(self, index):
-        return random.random(), 1
+        return {drawn}, 1
+
+def other(index):
+    return random.choice([number for number in range(9) if number != index])
 """
     _, conversion = decide(source("out = net(x)\nfound.append(out)", data=data, dataset="Noisy()"))
 
