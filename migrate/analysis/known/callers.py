@@ -137,6 +137,7 @@ _COMMAND_LINES: tuple[Row, ...] = (
     Calls("typer.run", (0, "function")),
     Calls("absl.app.run", (0, "main"), passes=(None,)),
     Enters("hydra.main", (Role.HOLDER,)),
+    *each(Enters, ("pyrallis", "draccus"), "wrap", passes=(Role.HOLDER,)),
     *each(Enters, ("click",), "command group"),
     Enters("<function>.command"),  # of what `click.group` decorates
     *each(Enters, ("typer.Typer()",), "command callback"),

@@ -23,6 +23,14 @@ def main(cfg: DictConfig) -> None:
         opt.step()
 main()
 
+# === pyrallis
+import pyrallis
+from torch import nn
+@pyrallis.wrap()
+def main(config: TrainConfig):  #: config: holder@3
+    net = nn.Linear(config.n, 1)  #: net: model
+main()
+
 # === click
 import click
 from torch import nn
