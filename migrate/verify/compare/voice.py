@@ -8,6 +8,10 @@ from collections.abc import Collection
 from migrate.verify.model import Contract, Difference, Outcome, Verdict, counted
 from migrate.verify.run import Run
 
+#: What a run makes up for the name of a file: numbers, times, the digits of a uuid, or the first of them.
+_MADE_UP = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9A-Za-z])(?=[a-f]*\d)[0-9a-f]{6,}(?![0-9A-Za-z])|\d+"
+)
 HARMLESS = {"os.mkdir", "os.chmod", "os.utime"}  # a folder that is there already is not made again
 
 
@@ -57,5 +61,5 @@ def _missing(alone: Run, several: Run, repeated: Collection[str]) -> Difference 
 
 
 def _shape(path: str) -> str:
-    """A path without its numbers."""
-    return re.sub(r"\d+", "#", path)
+    """A path without what each run makes up for it."""
+    return _MADE_UP.sub("#", path)

@@ -20,6 +20,9 @@ def run(*files):
         ("model.pt", "other.pt", "model.pt", Outcome.FAIL),
         ("runs/12-31/log", "runs/12-45/log", "", Outcome.PASS),  # the time is in its name
         ("runs/12-31/log", "model.pt", "", Outcome.FAIL),
+        ("net-1ce18265/3.pt", "net-e58d16d1/3.pt", "", Outcome.PASS),  # a part of a uuid is in its name
+        ("net-1ce18265/3.pt", "net-e58d16d1/best.pt", "", Outcome.FAIL),
+        ("decade/3.pt", "facade/3.pt", "", Outcome.FAIL),
         ("epoch1.pt", "epoch0.pt", "epoch1.pt", Outcome.FAIL),
     ],
 )
