@@ -37,7 +37,9 @@ _OTHERS = {
     **dict.fromkeys(distributed.RPC, "the program uses RPC"),
     **dict.fromkeys(distributed.SHARDING, "the program shards its model with FSDP"),
     **dict.fromkeys(distributed.PIPELINES, "the program is pipeline parallel"),
+    **dict.fromkeys(distributed.TENSOR_PARALLEL, "the program is tensor parallel"),
     **dict.fromkeys(distributed.DEEPSPEED, "DeepSpeed runs the loop"),
+    **{name: f"{library} joins the processes" for name, library in distributed.LIBRARIES.items()},
 }
 #: What a function that stays must not do beside an accelerator, by the calls that do it.
 _BESIDE = {

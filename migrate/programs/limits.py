@@ -168,10 +168,11 @@ _DISTRIBUTED = {
         (distributed.DISTRIBUTED_DATA_PARALLEL, "MIG110", "the program wraps its model in DistributedDataParallel"),
         (distributed.SHARDING, "MIG110", "the program shards its model with FSDP"),
         (distributed.PIPELINES, "MIG110", "the program is pipeline parallel"),
+        (distributed.TENSOR_PARALLEL, "MIG110", "the program is tensor parallel"),
         (distributed.DEEPSPEED, "MIG110", "DeepSpeed runs the loop"),
     )
     for name in names
-}
+} | {name: ("MIG110", f"{library} joins the processes") for name, library in distributed.LIBRARIES.items()}
 
 
 def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:

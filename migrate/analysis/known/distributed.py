@@ -21,6 +21,9 @@ SHARDING = frozenset(
     torch.distributed._composable.fsdp.fully_shard""".split()
 )
 PIPELINES = frozenset({"torch.distributed.pipelining.pipeline"})
+TENSOR_PARALLEL = frozenset(
+    f"torch.distributed.tensor.parallel.{name}" for name in ("parallelize_module", "api.parallelize_module")
+)
 PROCESS_GROUPS = frozenset(
     {"torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"}
 )
@@ -33,6 +36,20 @@ LAUNCHERS = frozenset(
 #: What a process of a job asks for its place.
 JOBS = frozenset({"submitit.JobEnvironment", "submitit.job_environment.JobEnvironment"})
 DEEPSPEED = frozenset({"deepspeed.initialize"})
+#: What joins the processes, or their gradients, in a way of a library's own, and the name of that.
+LIBRARIES = {
+    f"{module}.{name}": library
+    for library, module, names in (
+        ("Horovod", "horovod.torch", "init DistributedOptimizer"),
+        ("BytePS", "byteps.torch", "init DistributedOptimizer"),
+        ("Bagua", "bagua.torch_api", "init_process_group"),
+        ("Colossal-AI", "colossalai", "launch launch_from_torch launch_from_slurm"),
+        ("FairScale", "fairscale.nn", "FullyShardedDataParallel ShardedDataParallel"),
+        ("FairScale", "fairscale.nn.data_parallel", "FullyShardedDataParallel ShardedDataParallel"),
+        ("Ray Train", "ray.train.torch", "prepare_model prepare_data_loader"),
+    )
+    for name in names.split()
+}
 
 #: What all processes must enter together.
 COLLECTIVES = frozenset(
@@ -58,6 +75,10 @@ _WRAPPERS: tuple[Row, ...] = (
     *each(Passes, ("fairscale.nn", "fairscale.nn.data_parallel"), "FullyShardedDataParallel", argument=_MODULE),
     *each(Passes, ("fairscale.nn", "fairscale.nn.data_parallel"), "ShardedDataParallel", argument=_MODULE),
     Gives("deepspeed.initialize", ((1, "model"), (2, "optimizer"), None, None)),
+    Passes("horovod.torch.DistributedOptimizer", (0, "optimizer")),
+    Passes("byteps.torch.DistributedOptimizer", (0, "optimizer")),
+    Passes("ray.train.torch.prepare_model", (0, "model"), derived=Role.MODEL),
+    Passes("ray.train.torch.prepare_data_loader", (0, "data_loader")),
 )
 
 _PLACE: tuple[Row, ...] = (

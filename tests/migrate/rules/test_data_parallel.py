@@ -88,9 +88,31 @@ def test_refused(refused, name):
     refused(code, made, [mention], made=made)
 
 
-def test_deepspeed_is_refused(refused):
-    made = "model, optimizer, _, _ = deepspeed.initialize(model=model, optimizer=optimizer)"
-    refused("MIG110", made, ["DeepSpeed"], imports="import deepspeed", made=made)
+LIBRARIES = {
+    "DeepSpeed": ("deepspeed", "model, optimizer, _, _ = deepspeed.initialize(model=model, optimizer=optimizer)"),
+    "tensor parallel": (
+        "torch.distributed.tensor.parallel",
+        "model = torch.distributed.tensor.parallel.parallelize_module(model, mesh, plan)",
+    ),
+    "Horovod": ("horovod.torch", "horovod.torch.init()"),
+    "BytePS": ("byteps.torch", "byteps.torch.init()"),
+    "Bagua": ("bagua.torch_api", "bagua.torch_api.init_process_group()"),
+    "Colossal-AI": ("colossalai", "colossalai.launch_from_torch()"),
+    "FairScale": ("fairscale.nn", "model = fairscale.nn.FullyShardedDataParallel(model)"),
+    "Ray Train": ("ray.train.torch", "model = ray.train.torch.prepare_model(model)"),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_library_that_joins_the_processes_is_refused(refused, name):
+    module, made = LIBRARIES[name]
+    refused("MIG110", made, [name], imports=f"import {module}", made=made)
+
+
+def test_horovod_beside_a_sampler_for_several_processes_is_refused(refused):
+    sampler = "torch.utils.data.distributed.DistributedSampler(data, hvd.size(), hvd.rank())"
+    loader = f"loader = DataLoader(data, 4, sampler={sampler})"
+    refused("MIG110", "hvd.init()", ["Horovod"], imports="import horovod.torch as hvd", made=f"hvd.init()\n{loader}")
 
 
 NEEDED = {
