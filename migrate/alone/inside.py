@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.calls import GATHERS, SAME, SUMS
 from migrate.alone.flow import Flow
-from migrate.analysis.known import words
 from migrate.analysis.syntax import LOOPS
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
@@ -137,23 +136,22 @@ class Insides:
 
     def _may_be_called_unseen(self, unit: Function) -> bool:
         """Whether a method of a model, which was not looked into, names a function, or one that names it."""
-        names, met = {unit.name.encode()}, True
+        names, met = {unit.name}, True
         while met:
             met = False
             for other, read in self._unread.items():
-                if other.name.encode() not in names and not names.isdisjoint(read):
+                if other.name not in names and not names.isdisjoint(read):
                     if is_inside_model(self._world.facts, other):
                         return True
-                    names.add(other.name.encode())
+                    names.add(other.name)
                     met = True
         return False
 
     @cached_property
-    def _unread(self) -> dict[Function, frozenset[bytes]]:
-        """The functions that were not looked into, with the names in their text."""
+    def _unread(self) -> dict[Function, frozenset[str]]:
+        """The functions that were not looked into, with the names in their code: comments name nothing."""
         units = (u for u in self._world.facts.functions if not isinstance(u.node, ast.Lambda))
-        unread = (u for u in units if not self._world.facts.was_run(u))
-        return {unit: frozenset(words.names(unit.module.text(unit.node))) for unit in unread}
+        return {unit: frozenset(_named(unit.node)) for unit in units if not self._world.facts.was_run(unit)}
 
     def _trains(self, call: ast.Call, unit: Unit, seen: frozenset[int] = frozenset()) -> bool:
         """Whether only a training loop comes to a call."""
@@ -174,6 +172,17 @@ class Insides:
         loops = Loops(self._world.facts)
         found: dict[ast.AST, bool] = dict.fromkeys((loop.node for loop in loops.evaluation), False)
         return found | dict.fromkeys((loop.node for loop in loops.training), True)
+
+
+def _named(root: ast.AST) -> Iterator[str]:
+    """The names and attributes in a piece of code, and the texts, by which an attribute may be asked for."""
+    for node in ast.walk(root):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            yield node.value
 
 
 def summed(world: World, call: ast.Call, given: ast.expr, reduction: str) -> str:

@@ -320,3 +320,23 @@ def test_what_the_accelerator_cannot_do_in_its_place_is_left(refused_text, case)
 
 def test_a_loss_that_is_written_as_a_whole_cannot_keep_the_accelerator(refused_text):
     refused_text(source(epoch='torch.save(measure, "measure.pt")'), "MIG904", "def follow", ("saved as a whole",))
+
+
+GUIDED = """\
+class Guided(nn.Module):
+    def sample(self, x):
+        # see example.com/main/sampling.py
+        return 2 * x
+"""
+SHOWN = """\
+total = torch.tensor(float(epoch))
+dist.all_reduce(total)
+print(total / dist.get_world_size())
+"""
+
+
+def test_a_comment_in_a_model_calls_no_function(convert_text):
+    report, result = convert_text(source(helper=GUIDED, sum="mean = other.mean(0)", epoch=SHOWN))
+    assert [f.converts for f in report.findings if f.kind is Kind.LOOP] == [True]
+    assert "# see example.com/main/sampling.py" in result
+    assert "dist.all_reduce" not in result
