@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.syntax import FUNCTIONS, blocks
+from migrate.analysis.syntax import FUNCTIONS, arguments, blocks
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.output.computed import Computed, computed
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
@@ -301,11 +301,12 @@ def _look_at(conversion: Conversion, voice: Voice, said: Speech, statement: ast.
     if voice.own.is_own(made):
         return
     is_there = conversion.has_accelerator_at(statement)
-    if voice.outputs.opens(made):
-        if is_there and voice.outputs.can_write_nowhere(made):
-            said.diverted.append(made.args[0])
-        else:
-            said.opened.append(made)
+    if opened := [each for each in (made, *arguments(made)) if isinstance(each, ast.Call) and voice.outputs.opens(each)]:
+        for call in opened:  # also of csv.writer(open(path, "w"))
+            if is_there and voice.outputs.can_write_nowhere(call):
+                said.diverted.append(call.args[0])
+            else:
+                said.opened.append(call)
     elif voice.writers.form(statement) is Form.OR_NONE and is_there:
         said.optional.append(made)
     elif (voice.writers.is_one(made) or voice.is_front(made)) and not _is_converted(conversion, made):

@@ -394,6 +394,8 @@ OPENED = {
     "appended": ("log = open({}, 'a')", "print('done', file=log)"),
     "never read": ("log = open({}, 'w+')", "log.write('done')\nlog.close()"),
     "rows": ("log = open({}, 'w')\nrows = csv.writer(log)", "rows.writerow(['done'])"),
+    "without a name": ("rows = csv.writer(open({}, 'a', 1))", "rows.writerow(['done'])"),
+    "with a header": ("rows = csv.DictWriter(open({}, 'w'), ['a'])", "rows.writeheader()"),
     "around more than writing": ("with open({}, 'w') as log:\n    best = 1\n    log.write('start')", "seen = best"),
 }
 
