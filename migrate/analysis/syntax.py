@@ -286,6 +286,12 @@ def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
             waiting += below
 
 
+def defaults_of(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.expr]:
+    """The defaults of a function's parameters, which are computed where it is defined."""
+    given = function.args
+    return [*given.defaults, *(default for default in given.kw_defaults if default is not None)]
+
+
 def root_name(node: ast.expr) -> str | None:
     """`self` of `self.layers[0]`; None where what an attribute or item belongs to has no name."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):

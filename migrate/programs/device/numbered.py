@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.devices import IN_DEVICE, SET_DEVICE
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import FUNCTIONS, arguments, walk
+from migrate.analysis.syntax import FUNCTIONS, arguments, defaults_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import is_cpu, is_move
@@ -96,7 +96,7 @@ def _handed(facts: Facts, unit: Unit) -> Iterator[ast.expr]:
     """The texts that the parameters of a function are given by its callers, or have by default."""
     if not isinstance(unit, Function):
         return
-    given = [*unit.node.args.defaults, *unit.node.args.kw_defaults]
+    given = defaults_of(unit.node)
     given += [argument for call in facts.callers(unit) for argument in arguments(call.node)]
     for each in given:
         if isinstance(each, ast.Constant):

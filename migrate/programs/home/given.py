@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import COMPREHENSIONS, arguments, is_main_guard, writes
+from migrate.analysis.syntax import COMPREHENSIONS, arguments, defaults_of, is_main_guard, writes
 from migrate.analysis.units import Function, Module, module_of
 from migrate.programs.home.naming import is_local
 from migrate.programs.home.set_up import after_setting_up, raw_reads
@@ -33,6 +33,7 @@ _DATA = frozenset({"dataset"})  # attributes that a prepared loader has, too
 def kept_given(facts: Facts, loops: Loops, program: Program, units: Collection[Unit]) -> Iterator[Refusal]:
     """The raw object read by code that the home reaches, and loops beside it that train the raw one."""
     yield from _before(facts, program)
+    yield from _by_default(facts, program)
     yield from _trained_raw(facts, loops, program)
     if program.home is program.start or program.hands_up:
         return
@@ -98,7 +99,6 @@ def _before(facts: Facts, program: Program) -> Iterator[Refusal]:
         for unit in sorted(facts.units, key=_order):
             read = (n for n in facts.own(unit) if _reads(facts, unit, n, named))
             found = [n for n in read if _is_before(facts, program, unit, n, named, is_inside=unit in inside)]
-            found += [n for n in _defaults(unit) if origins(facts.values(n), Role.LOADER) & named.origins]
             for node in found[:1]:
                 yield Refusal(
                     node,
@@ -109,12 +109,21 @@ def _before(facts: Facts, program: Program) -> Iterator[Refusal]:
                 return
 
 
-def _defaults(unit: Unit) -> list[ast.expr]:
-    """The defaults of a function's parameters, which are read where it is defined."""
-    if isinstance(unit, Module):
-        return []
-    given = unit.node.args
-    return [*given.defaults, *(default for default in given.kw_defaults if default is not None)]
+def _by_default(facts: Facts, program: Program) -> Iterator[Refusal]:
+    """`def train(loader=make_loader())`: made, or read, when the function is defined."""
+    assert program.home is not None
+    mine = program.training_loaders.union(*(named.origins for named in program.loaders if named.module is not None))
+    above = set().union(*(named.origins for named in program.loaders if named.statements))  # of a def at home
+    for unit in sorted(facts.functions, key=_order):
+        kept = mine - above if unit.node in facts.own(program.home) else mine
+        for default in (d for d in defaults_of(unit.node) if origins(facts.values(d), Role.LOADER) & kept):
+            yield Refusal(
+                default,
+                "MIG104",
+                f"{ast.unparse(default)} is read here as it was before prepare: with the definition, for its default",
+                "make the loader in the function that trains, or hand it over to there",
+            )
+            return
 
 
 def _reads(facts: Facts, unit: Unit, node: ast.AST, named: Named) -> bool:

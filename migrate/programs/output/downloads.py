@@ -40,7 +40,7 @@ def downloads(conversion: Conversion) -> Downloads:
             places = _places(conversion, use.node, use.unit, _DEEPEST)
             if places:
                 statements.update(dict.fromkeys(places))
-            elif use.unit in conversion.units:  # others are of another program, or of none
+            elif use.unit in conversion.units | conversion.access.early:  # others are of another program, or of none
                 found.at_once.append(use.node)
     for statement in sorted(statements, key=lambda s: (conversion.facts.file(s).path, s.lineno)):
         block = conversion.facts.tree(statement).block(statement)

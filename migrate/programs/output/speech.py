@@ -301,7 +301,8 @@ def _look_at(conversion: Conversion, voice: Voice, said: Speech, statement: ast.
     if voice.own.is_own(made):
         return
     is_there = conversion.has_accelerator_at(statement)
-    if opened := [each for each in (made, *arguments(made)) if isinstance(each, ast.Call) and voice.outputs.opens(each)]:
+    calls = (each for each in (made, *arguments(made)) if isinstance(each, ast.Call))
+    if opened := [call for call in calls if voice.outputs.opens(call)]:
         for call in opened:  # also of csv.writer(open(path, "w"))
             if is_there and voice.outputs.can_write_nowhere(call):
                 said.diverted.append(call.args[0])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, Values, origins, roles
-from migrate.analysis.syntax import FUNCTIONS, arguments, line_of
+from migrate.analysis.syntax import FUNCTIONS, arguments, defaults_of, line_of
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.home.aliases import trained_by
 from migrate.programs.prepare.irregular import averages_after_backward
@@ -108,7 +108,7 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
     """The prepared objects that a node puts somewhere else than under their names."""
     given: list[ast.expr] = []
     if isinstance(node, FUNCTIONS):
-        given = [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]
+        given = defaults_of(node)
     elif isinstance(node, ast.Call):
         made = {value.origin for value in facts.values(node) if value.role is Role.INSTANCE}
         given = arguments(node) if made else []

@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import FUNCTIONS, defaults_of, own_nodes
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Function
     from migrate.programs.prepare.placement import Placement
@@ -18,10 +22,23 @@ def earlier(facts: Facts, program: Program, placement: Placement) -> set[Functio
     spot = placement.accelerator
     line = spot.statement.lineno + (spot.where == "after")
     found: set[Function] = set()
-    waiting = [n for n in facts.own(program.start) if isinstance(n, ast.Call) and n.lineno < line]
+    nodes = [*facts.own(program.start), *_defining(facts.own(program.start))]
+    waiting = [n for n in nodes if isinstance(n, ast.Call) and n.lineno < line]
     while waiting:
         for unit in facts.targets(waiting.pop()):
             if unit not in found:
                 found.add(unit)
                 waiting += [node for node in facts.own(unit) if isinstance(node, ast.Call)]
     return found
+
+
+def _defining(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """What definitions among some nodes compute themselves: defaults, decorators, the bodies of classes."""
+    for node in nodes:
+        if isinstance(node, FUNCTIONS):
+            for given in (*defaults_of(node), *getattr(node, "decorator_list", ())):
+                yield from ast.walk(given)
+        elif isinstance(node, ast.ClassDef):
+            inside = list(own_nodes(node))
+            yield from inside
+            yield from _defining(inside)

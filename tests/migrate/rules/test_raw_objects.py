@@ -434,3 +434,53 @@ def test_code_without_the_accelerator_is_given_the_model_itself(convert_text):
 def test_a_loader_that_nobody_reads_stays(convert_text):
     _, result = convert_text(GIVEN_BACK)
     assert "loader, net, optimizer = self.accelerator.prepare(loader, net, optimizer)" in result
+
+
+BY_DEFAULT = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+from torchvision import datasets
+
+
+def make_data():
+    return datasets.MNIST("data", download=True)
+
+
+def make_loader():
+    return DataLoader(make_data(), batch_size=16)
+
+
+def train(epochs=2, device="cuda", {parameter}):
+    model = nn.Linear(4, 2).to(device)
+    {make}
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    train({given})
+"""
+
+
+@pytest.mark.parametrize("given", ["", "loader=make_loader()"])
+def test_a_loader_that_is_made_with_a_definition_is_refused(given):
+    text = BY_DEFAULT.format(parameter="loader=make_loader()", make="pass", given=given)
+    report = run_text(text.encode(), "program.py", Options())
+    (left,) = [f for f in report.findings if f.kind is Kind.LEFT]
+    assert (left.code, left.line) == ("MIG104", 15)
+    assert "make_loader() is read here" in left.message
+
+
+def test_what_runs_with_a_definition_does_not_ask_the_accelerator_that_is_made_below():
+    text = BY_DEFAULT.format(parameter="data=make_data()", make="loader = DataLoader(data, batch_size=16)", given="")
+    report = run_text(text.encode(), "program.py", Options())
+    (change,) = report.changes
+    assert 'def make_data():\n    return datasets.MNIST("data", download=True)' in change.new.decode()
+    assert any("every process downloads this at the same time" in f.message for f in report.findings)
