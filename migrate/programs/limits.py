@@ -47,6 +47,7 @@ from migrate.programs.shares.left_over import decisions
 from migrate.programs.training import backwards
 from migrate.programs.training.closures import closures
 from migrate.programs.training.numerics import numerics
+from migrate.programs.training.set_gradients import set_gradients
 from migrate.programs.training.turns import phases_in_turns
 
 Check = Callable[[Facts, Loops, Program], Iterable[Refusal]]
@@ -289,6 +290,7 @@ CHECKS: tuple[Check, ...] = (
     _names_taken,
     _out_of_hand,
     _backward_forms,
+    set_gradients,
     numerics,
     _distributed,
     started,
