@@ -22,14 +22,24 @@ if TYPE_CHECKING:
 
     from migrate.alone.world import World
 
-_SHARED = f"if {ACCELERATOR}.num_processes > 1 and {ACCELERATOR}.device.type != 'cpu':"
+_SEVERAL = (f"{ACCELERATOR}.num_processes > 1", f"{ACCELERATOR}.device.type != 'cpu'")
 
 
 def kept(world: World, branch: ast.If, stays: list[ast.stmt]) -> Iterator[str]:
     """What of a decided branch goes on making layers that share their statistics."""
+    asked = [] if stays is branch.body else [told(world, part) for part in _options(world, branch.test)]
+    parts = [ast.parse(text, mode="eval").body for text in (*_SEVERAL, *asked)]
+    test = ast.unparse(ast.BoolOp(ast.And(), parts))
     for statement in branch.orelse if stays is branch.body else branch.body:
         for text in _converting(world, statement):
-            yield f"{_SHARED}\n{indent(text, '    ')}"
+            yield f"if {test}:\n{indent(text, '    ')}"
+
+
+def _options(world: World, test: ast.expr) -> list[ast.expr]:
+    """What else is asked beside several processes: `args.sync_bn` of `args.distributed and args.sync_bn`."""
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And):
+        return []
+    return [part for part in test.values if world.truth(part) is None]
 
 
 def _converting(world: World, statement: ast.stmt) -> Iterator[str]:

@@ -54,6 +54,21 @@ def test_several_processes_go_on_sharing_them(convert_text, wrapped, left):
     assert text.index(ASKED) < text.index("accelerator.prepare(")
 
 
+@pytest.mark.parametrize(
+    ("test", "asked"),
+    [
+        ("world_size > 1 and sync", "sync"),
+        ("sync and world_size > 1", "sync"),
+        ("world_size > 1 and (sync or world_size > 8)", "(sync or accelerator.num_processes > 8)"),
+    ],
+)
+def test_an_option_beside_several_processes_is_asked_as_well(convert_text, test, asked):
+    wrapped = f"{WRAPPED.format('model')}\n    if {test}:\n        {CONVERTED}"
+    report, text = convert_text(PROGRAM.format(wrapped=wrapped))
+    assert not report.of(Kind.LEFT)
+    assert f"{ASKED[:-6]} and {asked}:\n    {CONVERTED}" in text
+
+
 def test_where_there_are_none_nothing_is_asked(convert_text):
     _, text = convert_text(PROGRAM.format(wrapped=WRAPPED.format("model")))
     assert "num_processes" not in text
