@@ -10,7 +10,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.programs.values.place import Places, Quantity, number
+from migrate.programs.values.place import Places, Quantity, number, remainder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ class Quantities:
         """Which number of the place an expression is."""
         if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
             return None
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and self.of(node.left) in RANKS:
+        if (parts := remainder(node)) is not None and self.of(parts[0]) in RANKS:
             return Quantity.LOCAL_RANK
         if (found := self._places.quantity(node)) is not None:
             return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import TABLES, distributed
 from migrate.analysis.known.table import Makes
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import argument_at
+from migrate.analysis.syntax import argument_at, same
 from migrate.analysis.units import Function
 from migrate.programs.values.sources import by_attribute
 
@@ -65,6 +65,22 @@ _ALONE = {
     Quantity.DEVICES: (0, 1),
 }
 DEEPEST = 8
+
+
+def remainder(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """What is divided by what in `rank % n`, which some write as `rank - n * (rank // n)`."""
+    if not isinstance(node, ast.BinOp):
+        return None
+    if isinstance(node.op, ast.Mod):
+        return node.left, node.right
+    product = node.right
+    if not isinstance(node.op, ast.Sub) or not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult):
+        return None
+    for n, whole in ((product.left, product.right), (product.right, product.left)):
+        if isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.FloorDiv):
+            if same(whole.left, node.left) and same(whole.right, n):
+                return node.left, n
+    return None
 
 
 class Places:
@@ -123,12 +139,10 @@ class Places:
 
     def _is_own_device(self, node: ast.expr, depth: int) -> bool:
         """`rank % torch.cuda.device_count()`: the index of the process's GPU, on machines that run one for each."""
-        return (
-            isinstance(node, ast.BinOp)
-            and isinstance(node.op, ast.Mod)
-            and self.quantity(node.left, depth) in (Quantity.RANK, Quantity.LOCAL_RANK)
-            and self.quantity(node.right, depth) is Quantity.DEVICES
-        )
+        if (parts := remainder(node)) is None:
+            return False
+        rank, devices = (self.quantity(part, depth) for part in parts)
+        return rank in (Quantity.RANK, Quantity.LOCAL_RANK) and devices is Quantity.DEVICES
 
     def _direct(self, node: ast.expr) -> Quantity | None:
         if isinstance(node, ast.Call):
