@@ -140,6 +140,8 @@ def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
             if _is_reached(conversion, use.node):
                 said.switched.append(use.node)
         elif (path := voice.outputs.log_file(use.node)) is not None and not voice.own.is_own(use.node):
+            if voice.is_left_to_one(use.node):
+                continue
             if _is_reached(conversion, use.node):
                 said.diverted.append(path)
             elif voice.outputs.empties_log(use.node):

@@ -956,3 +956,43 @@ def test_a_name_that_an_option_has_by_default(convert_text):
     assert ["every process makes up a name" in f.message for f in report.findings if f.kind is Kind.LEFT] == [True]
     report, _ = convert_text(STAMPED.format(made=option.format("'model.pt'")))
     assert not [finding for finding in report.findings if finding.kind is Kind.LEFT]
+
+
+OWN_LOG = """\
+import logging
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def make_logger(path):
+    if dist.get_rank() == 0:
+        logging.basicConfig(level=logging.INFO, handlers=[logging.FileHandler(path)])
+    return logging.getLogger(__name__)
+
+
+def main():
+    dist.init_process_group("gloo")
+    logger = make_logger("run.log")
+    data = TensorDataset(torch.ones(8, 1))
+    loader = DataLoader(data, sampler=DistributedSampler(data))
+    model = nn.parallel.DistributedDataParallel(nn.Linear(1, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (x,) in loader:
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+    logger.info("done")
+
+
+main()
+"""
+
+
+def test_a_log_file_that_only_the_main_process_opens_needs_no_other_name(convert_text):
+    _, result = convert_text(OWN_LOG)
+
+    assert "if accelerator.is_main_process:\n        logging.basicConfig(" in result
+    assert "handlers=[logging.FileHandler(path)]" in result
