@@ -28,6 +28,7 @@ NO_GRAD = frozenset(
 )
 #: These are told whether gradients are on.
 SETS_GRADIENTS = frozenset({"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"})
+WITH_GRADIENTS = frozenset({"torch.enable_grad", "torch.autograd.enable_grad", "torch.autograd.grad_mode.enable_grad"})
 #: Layers and functions whose result for a sample depends on the rest of the batch, or is drawn, in training mode.
 UNSTEADY = ("BatchNorm", "Dropout", "dropout", "batch_norm", "InstanceNorm", "RReLU", "rrelu")
 #: A file that imports one of these has to do with PyTorch: its `backward` may be that of a loss.

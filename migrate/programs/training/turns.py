@@ -5,14 +5,19 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.training import SETS_GRADIENTS, WITH_GRADIENTS
+from migrate.analysis.syntax import walk
+from migrate.analysis.units import Function
 from migrate.programs.program import Program, Refusal
+from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.training.phases import Phase, Phases
 from migrate.programs.training.turning import misread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact, Loops
 
 
@@ -27,13 +32,51 @@ def phases_in_turns(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
             continue
         found = phases.of(loop)
         if found.flag is not None and (found.phase is Phase.MIXED or len(loop.loaders) > 1):
-            yield Refusal(
-                loop.node,
-                "MIG114",
-                f"this loop trains or evaluates by turns ({ast.unparse(found.flag.test)}), so its evaluation cannot be "
-                "shared out",
-                "write the evaluation as a loop of its own",
-            )
+            yield _in_turns(loop, ast.unparse(found.flag.test))
+        elif (entered := _without_gradients(facts, loops, loop)) is not None:
+            place = f"{facts.file(entered).path}:{entered.lineno}"
+            yield _in_turns(loop, f"without gradients at {place}")
+
+
+def _in_turns(loop: LoopFact, how: str) -> Refusal:
+    return Refusal(
+        loop.node,
+        "MIG114",
+        f"this loop trains or evaluates by turns ({how}), so its evaluation cannot be shared out",
+        "write the evaluation as a loop of its own",
+    )
+
+
+def _without_gradients(facts: Facts, loops: Loops, loop: LoopFact) -> ast.Call | None:
+    """A call on the way to the backward calls of a loop that is made without gradients: no training comes there.
+
+    `with torch.no_grad(): run_epoch(valid_loader)` above the loop, `@torch.no_grad() def eval_step(batch)` below it.
+    """
+    inside = set(loops.updates.functions(loop.node))
+    if any(_turns_on(facts, node) for unit in inside for node in walk(unit.node)):
+        return None
+    return next((call for call in _entries(facts, loop, inside) if without_gradients(facts, call)), None)
+
+
+def _turns_on(facts: Facts, node: ast.AST) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and bool(facts.names(node) & (SETS_GRADIENTS | WITH_GRADIENTS))
+
+
+def _entries(facts: Facts, loop: LoopFact, inside: Container[Unit]) -> Iterator[ast.Call]:
+    """The calls by which a program comes to a loop, and from there to its backward calls."""
+    in_loop = set(walk(loop.node))
+    waiting: list[Unit] = [facts.unit(call) for call in loop.backwards]
+    seen: set[Unit] = set()
+    while waiting:
+        unit = waiting.pop()
+        if unit in seen or not isinstance(unit, Function):
+            continue
+        seen.add(unit)
+        calls = facts.callers(unit)
+        if unit in inside:  # and not from other loops
+            calls = [call for call in calls if call.caller in inside or call.node in in_loop]
+        yield from (call.node for call in calls)
+        waiting += [call.caller for call in calls]
 
 
 def _misread(facts: Facts, program: Program) -> Iterator[Refusal]:

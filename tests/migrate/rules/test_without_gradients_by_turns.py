@@ -1,0 +1,94 @@
+"""A loop that trains, and that some calls come to without gradients: there it evaluates, and cannot be shared out so."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+PROGRAM = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Steps:
+    def __init__(self, net, stage, optimizer=None):
+        self.net, self.stage, self.optimizer = net, stage, optimizer
+
+    def step(self, x, y):
+        loss = nn.functional.mse_loss(self.net(x), y)
+        if self.optimizer is not None and self.stage == "train":
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        return loss.item()
+
+    {decorated}
+    def measure(self, x, y):
+        return self.step(x, y)
+
+    def __call__(self, x, y):
+        return self.step(x, y) if self.stage == "train" else self.measure(x, y)
+
+
+def run(loader, steps):
+    total = 0
+    for x, y in loader:
+        total += steps(x, y)
+    return total / len(loader)
+
+
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(18, 4), torch.randn(18, 1))
+loader, others = DataLoader(data, 4, shuffle=True), DataLoader(data, 4)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    print(run(loader, Steps(net, "train", optimizer)))
+    {evaluated}
+"""
+EVALUATED = 'print(run(others, Steps(net, "valid")))'
+WITHOUT = "with torch.no_grad():\n        "
+
+
+@pytest.mark.parametrize(
+    ("decorated", "evaluated", "line"),
+    [("", WITHOUT + EVALUATED, 41), ("@torch.no_grad()", EVALUATED, 20), ("@torch.inference_mode()", EVALUATED, 20)],
+)
+def test_a_loop_that_is_come_to_without_gradients_is_refused(convert_text, decorated, evaluated, line):
+    report, _ = convert_text(PROGRAM.format(decorated=decorated, evaluated=evaluated))
+    (left,) = report.of(Kind.LEFT)
+    assert left.code == "MIG114"
+    assert f"by turns (without gradients at program.py:{line})" in left.message
+
+
+ATTACKED = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def attack(net, x, y):
+    with torch.enable_grad():
+        x = x.clone().requires_grad_()
+        nn.functional.mse_loss(net(x), y).backward()
+    return x.detach() + x.grad.sign()
+
+
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(18, 4), torch.randn(18, 1))
+loader = DataLoader(data, 4, shuffle=True)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in loader:
+    with torch.no_grad():
+        x = attack(net, x, y)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(net(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_gradients_that_are_turned_on_again_are_no_evaluation(convert_text):
+    report, _ = convert_text(ATTACKED)
+    assert not [left for left in report.of(Kind.LEFT) if "by turns" in left.message]
