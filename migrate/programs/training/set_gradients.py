@@ -25,7 +25,8 @@ _GRADIENTS = frozenset({"torch.autograd.grad"})
 
 
 def set_gradients(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """The first gradient that a training sets to what each process has computed alone."""
+    """The first gradient that a training sets to, or uses as, what each process has computed alone."""
+    yield from _hooked(facts, program)
     for loop in program.training:
         units = loops.updates.functions(loop.node)
         nodes = [*walk(loop.node), *(node for unit in units for node in facts.own(unit))]
@@ -41,6 +42,20 @@ def set_gradients(facts: Facts, loops: Loops, program: Program) -> Iterator[Refu
                     "let loss.backward() give it, or convert by hand, with accelerator.reduce(gradient, 'mean')",
                 )
                 return
+
+
+def _hooked(facts: Facts, program: Program) -> Iterator[Refusal]:
+    """`parameter.register_post_accumulate_grad_hook(step)`: an optimizer that steps inside of backward."""
+    modules = {loop.unit.module for loop in program.training}
+    for use in facts.method_calls("register_post_accumulate_grad_hook"):
+        if use.unit.module in modules:
+            yield Refusal(
+                use.node,
+                "MIG105",
+                "this hook is called inside of backward, before the processes have averaged the gradient",
+                "step the optimizer behind loss.backward(), or convert by hand",
+            )
+            return
 
 
 def _sets_new(facts: Facts, statement: ast.Assign) -> bool:

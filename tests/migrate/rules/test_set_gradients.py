@@ -27,3 +27,9 @@ KEPT = {
 def test_what_is_made_of_gradients_that_are_there_stays(changed, name):
     text = TAKEN.replace("loss, ", "criterion(model(x), y), ") + KEPT[name]
     changed(step=(text, text.replace("model.weight", "accelerator.unwrap_model(model).weight")))
+
+
+def test_a_hook_that_steps_inside_of_backward_is_refused(refused):
+    hook = "def step_at_once(parameter):\n    optimizer.step()\nfor parameter in model.parameters():\n    {}"
+    call = "parameter.register_post_accumulate_grad_hook(step_at_once)"
+    refused("MIG105", call, ["inside of backward"], ready=hook.format(call))
