@@ -162,8 +162,11 @@ class Blocks:
             lead = list(item.lead)
             while lead and lead[0].comment is None:
                 tokens.append(lead.pop(0))
-            tokens += [self._new(insert) for insert in item.before]
+            is_heading = previous is None or len(lead) < len(item.lead)  # else the comments are of this statement
+            below = [insert for insert in item.before if insert.is_headed and is_heading]
+            tokens += [self._new(insert) for insert in item.before if insert not in below]
             tokens += lead
+            tokens += map(self._new, below)
             if not item.nodes:
                 tokens += [Mark.GONE, *item.tail, *map(self._new, item.after)]
                 continue

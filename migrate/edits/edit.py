@@ -109,6 +109,7 @@ class Insert(Operation):
     spaced: bool  # with a blank line on each side
     late: bool = False  # below what else is put at the same place
     parts: Parts = ()
+    is_headed: bool = False  # by comments above the statement that stand behind a blank line
 
 
 @dataclass(frozen=True, slots=True)

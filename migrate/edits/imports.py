@@ -32,6 +32,7 @@ class Placed:
     before: bool
     spaced: bool
     serves: tuple[Wanted, ...]
+    is_first: bool = False  # of the imports that stand together: a comment above them heads all (`# Imports`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,8 @@ def _new(
     if any(own):
         run, peers = next(pair for pair in reversed([*zip(runs, own, strict=True)]) if pair[1])
         anchor, before = _in_run(run, peers, module, is_from=is_from)
-        return Placed(code, anchor, before=before, spaced=False, serves=serves)
+        is_first = before and anchor is run[0]
+        return Placed(code, anchor, before=before, spaced=False, serves=serves, is_first=is_first)
     earlier = [stmt for run in runs for stmt in run if _section(stmt, local) < mine]
     later = [stmt for run in runs for stmt in run if _section(stmt, local) > mine]
     if earlier:

@@ -48,6 +48,14 @@ TABLE = {
         "import torch\n# nets\nfrom torchvision import models  # all\n\nx\n",
         f"import torch\n{HEAD}\n# nets\nfrom torchvision import models  # all\n\nx\n",
     ),
+    "below a heading": (
+        '"""doc"""\n\n# Imports\nimport torch\nfrom torch import nn\n\nx\n',
+        f'"""doc"""\n\n# Imports\nimport torch\n{HEAD}\nfrom torch import nn\n\nx\n',
+    ),
+    "first below a heading": (
+        "import os\n\n# Third party\n# (pinned)\nfrom torch import nn\n\nx\n",
+        f"import os\n\n# Third party\n# (pinned)\n{HEAD}\nfrom torch import nn\n\nx\n",
+    ),
     "never inside try": (
         "import torch\ntry:\n    from zeta import z\nexcept ImportError:\n    z = None\n\nx\n",
         f"import torch\n{HEAD}\ntry:\n    from zeta import z\nexcept ImportError:\n    z = None\n\nx\n",
