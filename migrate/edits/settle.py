@@ -249,9 +249,7 @@ def _imports(edits: list[Edit], index: Index, local: Collection[str]) -> dict[Ed
         if isinstance(placement, Joined):
             new = AddAlias(placement.name)
         else:
-            new = Insert(
-                placement.code, before=placement.before, spaced=placement.spaced, is_headed=placement.is_first
-            )
+            new = Insert(placement.code, before=placement.before, spaced=placement.spaced, is_headed=placement.is_first)
         served = [edit for edit, want in zip(edits, wanted, strict=True) if want in placement.serves]
         operations[served[0]].append((address, new))
         for edit in served[1:]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import walk
 from migrate.programs.marker import is_barrier
 from migrate.programs.output.removals import removals
 from migrate.programs.output.rereads import rereads
 
 if TYPE_CHECKING:
-    import ast
-
     from migrate.programs.conversion import Conversion
 
 
@@ -22,5 +23,10 @@ def waits(conversion: Conversion) -> list[ast.stmt]:
 
 def _has_waited(conversion: Conversion, place: ast.stmt) -> bool:
     block = conversion.facts.tree(place).block(place)
-    above = block[: block.index(place)]
-    return bool(above) and is_barrier(above[-1])
+    above = itertools.dropwhile(_only_names, reversed(block[: block.index(place)]))
+    return (nearest := next(above, None)) is not None and is_barrier(nearest)
+
+
+def _only_names(statement: ast.stmt) -> bool:
+    """`map_location = "cpu"`: what gives a name to something, and calls nothing."""
+    return isinstance(statement, ast.Assign) and not any(isinstance(node, ast.Call) for node in walk(statement))

@@ -580,8 +580,15 @@ for epoch in range(2):
 """
 
 
-def test_where_the_program_waits_itself_nothing_more_does(convert_text):
-    _, result = convert_text(WAITED_FOR)
+@pytest.mark.parametrize("between", ["", "times = 8\nshape = times, 1\n"])
+def test_where_the_program_waits_itself_nothing_more_does(convert_text, between):
+    _, result = convert_text(WAITED_FOR.replace("dist.barrier()\n", f"dist.barrier()\n{between}"))
+
+    assert f'accelerator.wait_for_everyone()\n{between}with open("rows.json") as file:\n' in result
+    assert result.count("wait_for_everyone") == 1
+
+
+def test_a_wait_above_something_that_is_called_is_not_the_last(convert_text):
+    _, result = convert_text(WAITED_FOR.replace("dist.barrier()\n", "dist.barrier()\ncount = torch.tensor(8).item()\n"))
 
     assert 'accelerator.wait_for_everyone()\nwith open("rows.json") as file:\n' in result
-    assert result.count("wait_for_everyone") == 1
