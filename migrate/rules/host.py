@@ -4,7 +4,8 @@
     accuracy_score(labels, predicted)    ->   accuracy_score(labels.cpu(), predicted.cpu())
 
 Batches of a prepared loader, and what a model makes of them, are on the accelerator's device; a program that never left
-the CPU did not need to say so. Safe: on the CPU `cpu()` gives the same tensor.
+the CPU did not need to say so. What is taken of a loader before it is prepared is on the CPU, and stays as it is.
+Safe: on the CPU `cpu()` gives the same tensor.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from migrate.analysis.roles import FROM_LOADER, ROWS, Role, Value, roles
 from migrate.analysis.syntax import arguments, last_line
 from migrate.analysis.units import Function
 from migrate.programs.device.devices import only_cpu
+from migrate.programs.device.raw_batches import RawBatches
 from migrate.programs.device.tour import shown
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.values.fillings import Fillings
@@ -40,18 +42,20 @@ def to_the_host(conversion: Conversion, draft: Draft) -> None:
     facts = conversion.facts
     if conversion.placement.cpu == ON_CPU:
         return
+    raw = RawBatches(conversion)
     for use in conversion.uses:
         func = use.node.func
         if (
             isinstance(func, ast.Attribute)
             and func.attr == "numpy"
             and _is_on_device(conversion, func.value, FROM_LOADER)
+            and not raw.holds(func.value)
         ):
             draft.wrap(func.value, "{it}.cpu()")
         elif any(name.startswith(HOST_PREFIXES) for name in facts.called(use.node)):
             for given in arguments(use.node):
                 if not isinstance(given, ast.Starred) and _is_on_device(conversion, given, ROWS):
-                    if not _is_tensor(conversion.facts, given):
+                    if not _is_tensor(conversion.facts, given) or raw.holds(given):
                         continue  # NumPy takes lists of tensors, too
                     draft.wrap(given, "{it}.cpu()")
 

@@ -169,3 +169,46 @@ for x, y in loader:
     seen.append(y)
 print(np.concatenate(seen).mean())
 """.lstrip()
+
+
+SHOW = """\
+def show(image):
+    image = image / 2 + 0.5
+    return image.numpy()
+"""
+RAW = {
+    "at once": "shown = next(iter(loader))[0].numpy()",
+    "under names": "batches = iter(loader)\nimages, labels = next(batches)\nshown = images[0].numpy()",
+    "by torch": "images, labels = next(iter(loader))\nshown = torch.relu(images).numpy()",
+    "in a function": f"{SHOW}images, labels = next(iter(loader))\nshown = show(images[0])",
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_a_batch_that_is_taken_before_the_loader_is_prepared_is_on_the_cpu(unchanged, name):
+    unchanged(made=RAW[name])
+
+
+PLACED = {
+    "at once": ("shown = next(iter(loader))[0].numpy()", "shown = next(iter(loader))[0].cpu().numpy()"),
+    "under names": (
+        "images, labels = next(iter(loader))\nshown = images[0].numpy()",
+        "images, labels = next(iter(loader))\nshown = images[0].cpu().numpy()",
+    ),
+    "in a function": (
+        f"{SHOW}images, labels = next(iter(loader))\nshown = show(images[0])",
+        f"{SHOW}images, labels = next(iter(loader))\nshown = show(images[0])".replace(
+            "image.numpy", "image.cpu().numpy"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_a_batch_that_is_taken_behind_it_is_not(changed, name):
+    changed(ready=PLACED[name])
+
+
+def test_a_name_that_the_next_round_gives_something_else_is_not(changed):
+    shown = "shown = {}.numpy()\nimages = x"
+    changed(made="images, labels = next(iter(loader))", step=(shown.format("images"), shown.format("images.cpu()")))

@@ -1,4 +1,4 @@
-"""A loop that trains, and that some calls come to without gradients: there it evaluates, and cannot be shared out so."""
+"""A loop that trains, and that some calls come to without gradients: there it evaluates."""
 
 import pytest
 
