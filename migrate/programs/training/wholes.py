@@ -32,11 +32,12 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
     if len(optimizers) != 1:
         return models
     models = models or around(facts, next(iter(optimizers)))
-    run = set(_run(facts, loops, training))
+    calls = list(_run(facts, loops, training))
+    run = set().union(*calls)
     wholes: set[ast.AST] = set()
     for model in models - run:
         owners = {owner for owner in run if model in facts.parts([owner])}
-        if len(owners) > 1:
+        if len(owners) > 1 and not any(owners <= called for called in calls):  # else one of them is called there
             return models
         # Of others only methods are called: `agent.act(x)`.
         wholes |= owners or _owners_in_sight(facts, next(iter(optimizers)), model) or {model}
@@ -51,14 +52,14 @@ def _tried_out(facts: Facts, models: set[ast.AST], training: tuple[LoopFact, ...
         yield from (model for model in guarded if facts.module(model) not in entered)
 
 
-def _run(facts: Facts, loops: Loops, training: tuple[LoopFact, ...]) -> Iterator[ast.AST]:
-    """Where the models were made that the steps of a program call, other than to look at what they give."""
+def _run(facts: Facts, loops: Loops, training: tuple[LoopFact, ...]) -> Iterator[set[ast.AST]]:
+    """Where the models were made that each call in the steps of a program may run, other than to look at the result."""
     for loop in training:
         units = [unit for unit in loops.updates.functions(loop.node) if not is_inside_model(facts, unit)]
         for root in (loop.node, *(unit.node for unit in units)):
             for node in ast.walk(root):
                 if isinstance(node, ast.Call) and not without_gradients(facts, node):
-                    yield from origins(facts.values(node.func), Role.MODEL)
+                    yield origins(facts.values(node.func), Role.MODEL)
 
 
 def around(facts: Facts, optimizer: ast.AST) -> set[ast.AST]:

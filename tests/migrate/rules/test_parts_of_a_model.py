@@ -105,3 +105,49 @@ def test_a_model_that_only_shows_what_the_one_in_it_has_learnt_stays_beside_it(c
 def test_two_models_that_are_trained_around_one(refused_text):
     sample = "loss = loss + sampler(torch.ones(1, 2)).mean()"
     refused_text(CONTAINED.format(sample=sample), "MIG119", "losses(next(batches))", ["contains the one"])
+
+
+LOADED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+    @classmethod
+    def from_pretrained(cls, path):
+        net = cls()
+        net.load_state_dict(torch.load(path))
+        return net
+
+def train(path):
+    loader = DataLoader(TensorDataset(torch.ones(8, 4)), 4)
+    if path:
+        net = Net.from_pretrained(path)
+    else:
+        net = Net()
+    optimizer = optim.SGD([
+        {"params": net.body.parameters(), "lr": 0.1},
+        {"params": net.head.parameters(), "lr": 0.01},
+    ])
+    for (x,) in loader:
+        loss = net(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+torch.manual_seed(0)
+train("")
+"""
+
+
+def test_a_model_that_is_one_of_two_is_prepared_as_a_whole(convert_text):
+    _, result = convert_text(LOADED)
+    assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in result
