@@ -10,7 +10,6 @@ import ast
 import copy
 from typing import TYPE_CHECKING
 
-from migrate.programs.device.choices import choices
 from migrate.programs.values.conditions import bindings_of
 
 if TYPE_CHECKING:
@@ -21,9 +20,8 @@ _AVAILABLE = "torch.cuda.is_available()"
 _CUDA = "cuda"
 
 
-def asked_early(facts: Facts, unit: Unit, flag: ast.expr) -> ast.expr:
-    """The condition without the device that a unit chooses, and without the name that it was given below that."""
-    chosen = frozenset(choice.target for choice in choices(facts, unit))
+def asked_early(facts: Facts, unit: Unit, flag: ast.expr, chosen: frozenset[str]) -> ast.expr:
+    """The condition without the devices that are `chosen` in a unit, and without the name that it is given below."""
     if not chosen or "torch" not in unit.module.names:
         return flag
     given = given_to(facts, unit, flag)

@@ -72,8 +72,11 @@ class Mixed:
         return Mixed(kept=((self.uses[0][0], why),)) if self.uses else self
 
 
-def decide(facts: Facts, loops: Loops, program: Program) -> Mixed:
-    """What becomes of the scaler and the contexts of a program; what cannot be proven stays."""
+def decide(facts: Facts, loops: Loops, program: Program, chosen: frozenset[str]) -> Mixed:
+    """What becomes of the scaler and the contexts of a program; what cannot be proven stays.
+
+    `chosen` are the names of the devices that its home chooses.
+    """
     units = units_of(facts, program)
     if starts := apex.started(facts, units):
         gone = tuple((start, Becomes.GONE) for start in starts)
@@ -85,7 +88,7 @@ def decide(facts: Facts, loops: Loops, program: Program) -> Mixed:
     if len(made) > 1:
         return _by_hand(made[0].node, "there are several scalers, which go different ways")
     try:
-        return _Reader(facts, loops, program, units, read(facts, made[0].node, made[0].unit)).decided()
+        return _Reader(facts, loops, program, units, read(facts, made[0].node, made[0].unit), chosen).decided()
     except Stays as stays:
         return _by_hand(made[0].node, f"{stays.why} (line {getattr(stays.node, 'lineno', 0)})")
 
@@ -101,8 +104,17 @@ def _makes_scaler(facts: Facts, node: ast.Call) -> bool:
 class _Reader:
     """Reads how one scaler is used; what is not understood is an exception."""
 
-    def __init__(self, facts: Facts, loops: Loops, program: Program, units: set[Unit], switch: Switch) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        loops: Loops,
+        program: Program,
+        units: set[Unit],
+        switch: Switch,
+        chosen: frozenset[str],
+    ) -> None:
         self._facts = facts
+        self._chosen = chosen
         self._loops = loops
         self._program = program
         self._units = units
@@ -146,7 +158,7 @@ class _Reader:
             return Argument("mixed_precision", "'fp16'")
         if self._switch.unit is not self._program.home:
             raise Stays(flag, f"{ast.unparse(flag)} is not at hand where the accelerator is made")
-        asked = asked_early(self._facts, self._switch.unit, flag)
+        asked = asked_early(self._facts, self._switch.unit, flag, self._chosen)
         return Argument("mixed_precision", f"'fp16' if {ast.unparse(asked)} else 'no'", frozenset(needs(asked)))
 
     def _idle(self, argument: Argument) -> Iterator[ast.stmt]:

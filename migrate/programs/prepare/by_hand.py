@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Module
 from migrate.programs.amp import precision
+from migrate.programs.device.choices import choices
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
 from migrate.programs.reach.outsiders import units_of
@@ -113,7 +114,9 @@ def _twice(node: ast.AST, why: str) -> Refusal:
 
 def decide(facts: Facts, loops: Loops, program: Program) -> ByHand:
     """What becomes of the scalers, contexts and windows of a program."""
-    mixed, accumulated = precision.decide(facts, loops, program), windows.accumulation(facts, loops, program)
+    chosen = choices(facts, program.home) if program.home is not None else ()
+    mixed = precision.decide(facts, loops, program, frozenset(choice.target for choice in chosen))
+    accumulated = windows.accumulation(facts, loops, program)
     if mixed.was_apex and any(windows.clips_outside(facts, window) for window in accumulated.windows):
         accumulated = accumulated.by_hand(
             "gradients are clipped after every backward, not only where they are complete"
