@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -36,22 +37,29 @@ class Ran:
 
 
 class Stage:
-    """The process, while it is open."""
+    """The process, while it is open, or several that can be asked for one run together."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, processes: int = 1) -> None:
         self._folder = folder
         self._number = 0
+        self._processes = [self._begun(rank, processes) for rank in range(processes)]
+
+    def _begun(self, rank: int, processes: int) -> subprocess.Popen[bytes]:
+        placement = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": processes, "LOCAL_WORLD_SIZE": processes}
         environment = {
             **os.environ,
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": PATH,
-            "RANK": "0",
+            "MASTER_ADDR": "127.0.0.1",
             "STAGE_LIMIT_S": str(LIMIT_S),
+            **{name: str(value) for name, value in placement.items()},
         }
-        with (folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, str(STAGE), str(folder)], env=environment, stdout=log, stderr=log, cwd=folder
-            )
+        with self._log(rank).open("wb") as log:
+            command = [sys.executable, str(STAGE), str(self._folder)]
+            return subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=self._folder)
+
+    def _log(self, rank: int) -> Path:
+        return self._folder / f"log-{rank}"
 
     def __enter__(self):
         return self
@@ -59,20 +67,42 @@ class Stage:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        self._process.wait()
+        for process in self._processes:
+            process.send_signal(signal.SIGTERM)
+        for process in self._processes:
+            process.wait()
 
     def run(self, script: Path, arguments: list[str], *, launched: bool) -> Ran:
         """How a script ends, as the only process."""
-        request = {"script": str(script), "arguments": arguments, "processes": 1, "port": 29400, "launched": launched}
+        return self._answers(script, arguments, 1, launched=launched)[0]
+
+    def together(self, script: Path, arguments: list[str]) -> list[Ran]:
+        """How a script ends on each of the processes, which meet."""
+        return self._answers(script, arguments, len(self._processes), launched=False)
+
+    def _answers(self, script: Path, arguments: list[str], count: int, *, launched: bool) -> list[Ran]:
+        port = free_port() if count > 1 else 29400
+        request = {
+            "script": str(script),
+            "arguments": arguments,
+            "processes": count,
+            "port": port,
+            "launched": launched,
+        }
         path = self._folder / f"request-{self._number}.json"
         path.with_suffix(".part").write_text(json.dumps(request))
         path.with_suffix(".part").replace(path)
-        answer = self._folder / f"result-{self._number}-0.json"
+        answers = [self._folder / f"result-{self._number}-{rank}.json" for rank in range(count)]
         self._number += 1
         end = time.monotonic() + PATIENCE_S
-        while not answer.exists():
-            if self._process.poll() is not None or time.monotonic() > end:
-                raise AssertionError(f"no answer:\n{(self._folder / 'log').read_text()}")
+        while not all(answer.exists() for answer in answers):
+            if any(process.poll() is not None for process in self._processes) or time.monotonic() > end:
+                raise AssertionError(f"no answer:\n{self._log(0).read_text()}")
             time.sleep(0.005)
-        return Ran(**json.loads(answer.read_text()))
+        return [Ran(**json.loads(answer.read_text())) for answer in answers]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,81 @@
+"""Programs put together from common ways of writing each part: converted they say what they said (E1) and, on two
+processes, evaluate exactly (E3), with one voice (E4), at the same rates (E5).
+"""
+
+import random
+
+import pytest
+from asked import RUNS, SEED
+from executions import Stage
+from idioms import made
+
+from migrate.options import Options
+from migrate.pipeline import run
+
+pytestmark = pytest.mark.torture
+PORTIONS = 4
+FROZEN = ["--lr", "0"]
+
+
+@pytest.mark.parametrize("portion", range(PORTIONS))
+def test_the_contracts_hold(portion, record, is_late, tmp_path):
+    chance = random.Random(f"{SEED} idioms {portion}")  # noqa: S311 (a choice, not a secret)
+    counts = dict.fromkeys(("programs", "refused", "hold", "fail"), 0)
+    failures = []
+    (tmp_path / "stage").mkdir()
+    with Stage(tmp_path / "stage", processes=2) as stage:
+        for number in range(RUNS // PORTIONS):
+            if is_late():
+                break
+            program, folder = made(chance), tmp_path / str(number)
+            converted, told = performed(program, folder, stage)
+            counts["programs"] += 1
+            counts["fail" if told else "hold" if converted else "refused"] += 1
+            if told:
+                failures.append(f"{folder} ({program.ways}): {told}")
+    record("idioms", "common ways of each part", **counts)
+    assert not failures, "\n\n".join(failures)
+
+
+def performed(program, folder, stage):
+    """Whether a program was converted, and what is wrong with it then."""
+    before, after = folder / "before" / "program.py", folder / "after" / "program.py"
+    for version in (before, after):
+        version.parent.mkdir(parents=True)
+    before.write_text(program.text)
+    report = run([str(before)], Options())
+    if not report.changes:
+        return False, ""
+    after.write_bytes(report.changes[0].new)
+    return True, alone(before, after, stage) or together(program, before, after, stage)
+
+
+def alone(before, after, stage):
+    """What differs on one process."""
+    first, second = (stage.run(script, [], launched=False) for script in (before, after))
+    if first.status:
+        return f"the original fails:\n{first.errors[-900:]}"
+    if (second.status, second.said) != (0, first.said):
+        return f"E1:\n{first.output}\n{second.output}\n{second.errors[-900:]}"
+    return ""
+
+
+def together(program, before, after, stage):
+    """What differs on two processes: of a frozen program what it evaluates, of a training one the rates."""
+    frozen, training = (stage.run(before, arguments, launched=False) for arguments in (FROZEN, []))
+    both = (stage.together(after, FROZEN), stage.together(after, []))
+    for main, other in both:
+        if main.status or other.status:
+            return f"on two processes:\n{main.errors[-900:]}\n{other.errors[-900:]}"
+        if other.output or other.files:
+            return f"E4:\n{other.output}\n{other.files}"
+    if "never frozen" not in program.tags and lines(both[0][0], "val") != lines(frozen, "val"):
+        return f"E3:\n{frozen.output}\n{both[0][0].output}"
+    if not program.tags & {"rate by corners", "rate by loss", "stops by loss"}:
+        if lines(both[1][0], "lr") != lines(training, "lr"):
+            return f"E5:\n{training.output}\n{both[1][0].output}"
+    return ""
+
+
+def lines(ran, kind):
+    return [line for line in ran.output.splitlines() if line.split()[:1] == [kind]]
