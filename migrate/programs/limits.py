@@ -35,6 +35,7 @@ from migrate.programs.processes.replicas import (
     raw_models,
     set_apart,
 )
+from migrate.programs.processes.scaled_rows import scaled_rows
 from migrate.programs.processes.uneven import uneven_steps
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
@@ -312,6 +313,7 @@ CHECKS: tuple[Check, ...] = (
     dealt_out_before,
     raw_models,
     set_apart,
+    scaled_rows,
     set_by_chance,
     recorded,
     phases_in_turns,

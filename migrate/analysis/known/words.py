@@ -17,7 +17,7 @@ WORDS = tuple(
     for word in """backward optim sched scaler autocast grad cuda device loader distributed dist. rank tqdm rand seed
     .to( .cpu( gpu xpu mps .type( Variable Tensor( sampler .train( .eval( .step( inference_mode is_available
     save load( open( write makedirs mkdir print( writer wandb plt. dump( environ .module
-    normal( normal_( bernoulli multinomial barrier reduce gather accelerator""".split()
+    normal( normal_( bernoulli multinomial barrier reduce gather accelerator max_norm""".split()
 )
 _NAME = re.compile(rb"[^\W\d]\w*")
 
