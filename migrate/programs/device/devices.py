@@ -12,7 +12,7 @@ from migrate.analysis.state import ANY
 from migrate.analysis.syntax import arguments, is_docstring, is_main_guard
 from migrate.analysis.units import Function
 from migrate.programs.device.tensor_types import casts_to_gpu, condition
-from migrate.programs.values.conditions import asks_for_data, denied, flag, negated
+from migrate.programs.values.conditions import asks_for_data, asks_for_turn, denied, flag, negated
 from migrate.programs.values.sources import Sources
 from migrate.programs.values.users import from_settings, is_users, names_device
 
@@ -316,7 +316,7 @@ def is_switched(facts: Facts, node: ast.Call) -> bool:
     return given.complete and said == {True, False}
 
 
-_PLAIN = (ast.Assign, ast.AnnAssign, ast.Expr)
+_PLAIN = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 
 
 def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
@@ -331,7 +331,7 @@ def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
         if isinstance(above, ast.If):
             if is_main_guard(above):
                 return None
-            if not asks_for_data(facts, above.test):
+            if not asks_for_data(facts, above.test) and not asks_for_turn(above.test):
                 return above.test if any(below is statement for statement in above.body) else None
             below = above
             continue

@@ -15,6 +15,7 @@ from migrate.programs.device.devices import by_text, device_argument, guard_flag
 from migrate.programs.program import Program, Refusal
 from migrate.programs.stages import NoPlace
 from migrate.programs.values.conditions import as_handed, flag, needs, negated, one_flag
+from migrate.programs.values.switches import turned_on_by
 from migrate.programs.values.users import is_told_or_chosen, is_users, told_in
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tupl
             _check_named(facts, program, named := told_in(facts, program.start, given))
             return ast.unparse(by_text(named)), frozenset(needs(named))
         test = guard_flag(facts, call)
-        rest = flag(facts, as_handed(facts, test)) if test is not None else None
+        rest = flag(facts, turned_on_by(facts, as_handed(facts, test))) if test is not None else None
         if test is None and origins(facts.receiver(call), Role.MODEL, Role.BATCH):
             return None, frozenset()  # moved whatever the flags say
         if rest is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.syntax import is_none
 from migrate.analysis.units import Function
-from migrate.programs.values.sources import Sources
+from migrate.programs.values.sources import default, passed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -61,15 +61,16 @@ _IS_AVAILABLE = re.compile(r"torch\.[\w.]+\.is_available")
 
 def as_handed(facts: Facts, test: ast.expr) -> ast.expr:
     """The flag itself, for a parameter to which all callers hand one flag."""
-    sources = facts.once(Sources)
     for _ in range(_DEEPEST):
         unit = facts.unit(test)
         if not isinstance(test, ast.Name) or not isinstance(unit, Function) or test.id not in unit.parameter_names:
             break
-        given = sources.given(test)
-        if not given.complete or len({ast.unparse(expression) for expression in given.expressions}) != 1:
+        given = [passed(call, unit, test.id) or default(unit, test.id) for call in facts.callers(unit)]
+        if not facts.callers_known(unit) or len({each and ast.unparse(each) for each in given}) != 1:
             break
-        test = given.expressions[0]
+        if given[0] is None:
+            break
+        test = given[0]
     return test
 
 
@@ -136,6 +137,11 @@ def asks_for_data(facts: Facts, test: ast.expr) -> bool:
     return (
         isinstance(test, ast.Compare) and is_none(test.comparators[0]) and bool(roles(facts.values(test.left)) & _DATA)
     )
+
+
+def asks_for_turn(test: ast.expr) -> bool:
+    """`if step % 100 == 0:`, which is about the time and not about the device."""
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in ast.walk(test))
 
 
 _KINDS = frozenset({"torch.is_tensor", "builtins.isinstance"})

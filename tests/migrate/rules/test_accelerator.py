@@ -301,14 +301,17 @@ main(options)
 """
 
 
-def test_a_flag_that_is_handed_on_keeps_its_meaning(convert_text):
-    _, result = convert_text(HEAD + MOVED.format(flag="on_gpu", given="args.gpu"))
+@pytest.mark.parametrize("parameter", ["on_gpu", "on_gpu=False"])
+def test_a_flag_that_is_handed_on_keeps_its_meaning(convert_text, parameter):
+    source = MOVED.format(flag="on_gpu", given="args.gpu").replace("on_gpu):", f"{parameter}):")
+    _, result = convert_text(HEAD + source)
 
     assert "accelerator = Accelerator(cpu=not args.gpu)" in result
 
 
 def test_a_flag_without_a_name_at_the_start_is_refused(refused_text):
-    source = HEAD + MOVED.format(flag="on_gpu", given="args.gpu").replace("on_gpu):", "on_gpu=False):")
+    given = "args.gpu)\n    train(model, loader, optimizer"
+    source = HEAD + MOVED.format(flag="on_gpu", given=given).replace("on_gpu):", "on_gpu=False):")
     refused_text(source, "MIG101", "if on_gpu", ["on_gpu decides about the GPU"])
 
 

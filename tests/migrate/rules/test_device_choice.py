@@ -650,6 +650,72 @@ def test_a_flag_above_moves_without_gradients_goes_on_deciding(convert_text):
     assert "Accelerator(cpu=not args.cuda)" in convert_text(source)[1]
 
 
+SWITCHED = """\
+import argparse
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, args):
+        self.model = nn.Linear(2, 1)
+        self.on_gpu = False
+        self.look(args.cuda)
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+
+    def look(self, flag=False):
+        if flag:
+            self.on_gpu = True
+            self.model.cuda()
+
+    def moved(self, x):
+        if self.on_gpu:
+            return x.cuda()
+        return x
+
+    def train(self, loader):
+        for step, (x, y) in enumerate(loader):
+            noise = self.moved(torch.randn(4, 2))
+            x, y = self.moved(x), self.moved(y)
+            self.optimizer.zero_grad()
+            nn.functional.mse_loss(self.model(x + noise), y).backward()
+            self.optimizer.step()
+            if step % 10 == 0:
+                print(self.model(torch.ones(1, 2).cuda()))
+
+
+def main(args):
+    torch.manual_seed(0)
+    trainer = Trainer(args)
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+    trainer.train(loader)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--cuda", action="store_true")
+main(parser.parse_args())
+"""
+
+
+def test_a_switch_that_a_flag_turns_on_goes_on_deciding(convert_text):
+    assert "Accelerator(cpu=not args.cuda)" in convert_text(SWITCHED)[1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("            self.model.cuda()\n", "            self.model.cuda()\n        self.on_gpu = False\n"),
+        ("            self.on_gpu = True\n", "            self.on_gpu = torch.cuda.device_count() > 1\n"),
+        ("        self.on_gpu = False\n", "        self.on_gpu = not args.cuda\n"),
+    ],
+)
+def test_a_switch_that_something_else_turns_too_asks_for_no_flag(convert_text, before, after):
+    assert SWITCHED.count(before) == 1
+
+    assert "Accelerator(cpu=not args.cuda)" not in convert_text(SWITCHED.replace(before, after))[1]
+
+
 def test_a_block_on_one_gpu_gives_way(changed):
     block = "with torch.cuda.device({}):\n    shown = model(x)"
     for gpu in ("0", "'cuda:0'"):
