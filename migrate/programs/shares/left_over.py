@@ -10,12 +10,13 @@ import ast
 from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import arguments, reads, walk, writes
+from migrate.analysis.syntax import arguments, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.shares.averages import Averages, Averaging
 from migrate.programs.shares.feeding import fed
 from migrate.programs.shares.joins import apart
 from migrate.programs.shares.own_sums import joined_below
+from migrate.programs.shares.read_after import ReadAfter
 from migrate.programs.shares.trail import Trail
 from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import appended, is_own, statements_after
@@ -42,35 +43,11 @@ def left_over(
     averaged: Averages,
 ) -> list[str]:
     """Names that are not joined, hold something of the process's own batches, and are read after the loop."""
-    read: set[str] = set()
-    whole: set[str] = set()  # dictionaries that are read other than by a key that is written out
-    new: set[str] = set()
-    for statement in statements_after(facts, loop.node):
-        if isinstance(statement, (ast.For, ast.While)):
-            read |= reads(statement) - writes(statement) - new
-            new |= writes(statement)  # another loop sets its own names before it reads them
-            continue
-        read |= reads(statement) - writes(statement) - new
-        read |= {ast.unparse(n) for n in walk(statement) if isinstance(n, (ast.Attribute, ast.Subscript))}
-        whole |= _read_whole(statement) - writes(statement) - new
-        if isinstance(statement, ast.Assign):
-            new |= {target.id for target in statement.targets if isinstance(target, ast.Name)} - reads(statement.value)
+    read = ReadAfter()
+    read.over(statements_after(facts, loop.node), set())
     own = _own_names(facts, loop, accumulated, joined) - averaged.names
     own -= joined_below(facts, loop, own)
-    return sorted(name for name in own if name in read or name.partition("[")[0] in whole)
-
-
-def _read_whole(statement: ast.stmt) -> set[str]:
-    by_key = {
-        id(node.value)
-        for node in walk(statement)
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
-    }
-    return {
-        ast.unparse(node)
-        for node in walk(statement)
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and id(node) not in by_key
-    }
+    return sorted(filter(read.has, own))
 
 
 def decisions(

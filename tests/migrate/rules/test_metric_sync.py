@@ -104,3 +104,37 @@ with torch.no_grad():
 def test_names_that_a_later_loop_gives_anew_are_not_read_after_the_first(convert_text, end, is_read):
     report, _ = convert_text(LATER.format(end))
     assert is_read is any("read after this loop" in finding.message for finding in report.findings)
+
+
+RESET = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+losses = []
+for epoch in range(4):
+    for (x,) in loader:
+        loss = model(x).mean()
+        losses.append(loss.detach())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "is_read"),
+    [
+        ("if epoch % 2:\n        print(losses)\n        losses = []", True),
+        ("with open('log') as log:\n        log.write(str(losses))\n        losses = []", True),
+        ("if epoch % 2:\n        losses = []\n        print(losses)", False),
+        ("if epoch % 2:\n        losses = []\n    else:\n        print(losses)", True),
+    ],
+)
+def test_what_is_given_anew_after_it_was_read_is_read(convert_text, end, is_read):
+    report, _ = convert_text(RESET.format(end))
+    assert is_read is any("losses, read after this loop" in finding.message for finding in report.findings)
