@@ -14,6 +14,7 @@ from migrate.analysis.syntax import walk
 from migrate.programs.schedule.schedulers import Pace
 from migrate.programs.values.counts import Counts, Met
 from migrate.programs.values.lengths import Moments, lengths
+from migrate.programs.values.rounds import range_of
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ def _own_count(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> 
     if any(facts.loaders(facts.values(each)) for each in counted):
         return None
     in_sight = facts.once(Sources).behind(counted)
-    is_plain = isinstance(own, (ast.List, ast.Tuple)) or bool(
-        isinstance(own, ast.Call) and facts.called(own) & {"builtins.range"}
-    )
+    is_plain = isinstance(own, (ast.List, ast.Tuple)) or bool(range_of(facts, own))
     return own if is_plain and not any(True for n in in_sight for _ in lengths(facts, program, n)) else None
 
 

@@ -21,7 +21,7 @@ _RANGES = frozenset(f"{home}range" for home in ("builtins.", "tqdm.t", "tqdm.aut
 
 def rounds(facts: Facts, over: ast.expr) -> ast.expr | None:
     """`steps` of `range(steps)`, `range(0, steps)`, `tqdm(range(steps))`."""
-    numbers = _range(facts, over)
+    numbers = range_of(facts, over)
     match numbers:
         case [number] | [ast.Constant(0), number]:
             return number
@@ -47,12 +47,15 @@ def are_alike(facts: Facts, loop: ast.AST, anchor: ast.stmt) -> bool:
 
 def _is_fixed(facts: Facts, over: ast.expr) -> bool:
     """Whether this is a range whose numbers do not go by how much data there is."""
-    numbers = _range(facts, over)
+    numbers = range_of(facts, over)
     return bool(numbers) and not any(True for number in numbers for _ in lengths(facts, number))
 
 
-def _range(facts: Facts, over: ast.expr) -> list[ast.expr]:
-    """What a range is made of, also inside of a progress bar."""
+def range_of(facts: Facts, over: ast.expr) -> list[ast.expr]:
+    """What a range is made of, also inside of a progress bar, and of a bar that has a name."""
+    if isinstance(over, ast.Name):
+        given = facts.once(Sources).given(over)
+        over = given.expressions[0] if given.complete and len(given.expressions) == 1 else over
     if not isinstance(over, ast.Call) or not over.args:
         return []
-    return list(over.args) if facts.called(over) & _RANGES else _range(facts, over.args[0])
+    return list(over.args) if facts.called(over) & _RANGES else range_of(facts, over.args[0])

@@ -266,6 +266,42 @@ def test_where_every_process_takes_the_same_batches_a_step_is_what_it_was(conver
     assert [finding.code for finding in report.of(Kind.NOTE)].count("MIG118") == notes
 
 
+TAKEN = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+from tqdm import tqdm
+loader = DataLoader(TensorDataset(torch.ones(64, 2)), batch_size=8)
+batches = iter(loader)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+schedule = optim.lr_scheduler.StepLR(optimizer, 10)
+steps = {steps}
+{bar}
+for step in {over}:
+    for group in optimizer.param_groups:
+        group["weight_decay"] = 0.1 / (1.0 + 0.01 * step)
+    (x,) = next(batches)
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+    schedule.step()
+"""
+
+
+@pytest.mark.parametrize(("bar", "over"), [("", "tqdm(range(steps))"), ("bar = tqdm(range(steps))", "bar")])
+def test_a_number_of_steps_below_a_progress_bar_takes_as_many_on_several_processes(convert_text, bar, over):
+    _, result = convert_text(TAKEN.format(steps=5, bar=bar, over=over))
+
+    assert "\nmodel, optimizer = accelerator.prepare(model, optimizer)\n" in result
+    assert 'group["weight_decay"] = 0.1 / (1.0 + 0.01 * step)\n' in result
+
+
+def test_a_number_of_steps_that_the_data_give_does_not(refused_text):
+    source = TAKEN.format(steps="len(loader)", bar="", over="tqdm(range(steps))")
+    refused_text(source, "MIG118", "0.01 * step", ["divides by a count of steps"])
+
+
 EITHER = """
 import sys
 import torch
