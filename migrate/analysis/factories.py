@@ -124,11 +124,25 @@ def _can_be_copied(unit: Function) -> bool:
 
 
 def _is_apart(inner: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """A lambda that reads nothing that the function makes: `collate_fn=lambda rows: pad(rows, args.longest)`."""
-    if not isinstance(inner, ast.Lambda):
+    """A function that makes nothing, and reads nothing that the one around it makes.
+
+    `collate_fn=lambda rows: pad(rows, args.longest)`, or the rule of a LambdaLR.
+    """
+    if not isinstance(inner, ast.Lambda) and not (isinstance(inner, ast.FunctionDef) and _only_computes(inner)):
         return False
     own = {parameter.arg for parameter in ast.walk(inner.args) if isinstance(parameter, ast.arg)}
+    own |= writes(inner) if isinstance(inner, ast.FunctionDef) else set()
     return not (reads(inner) - own) & set().union(*(writes(statement) for statement in function.body))
+
+
+def _only_computes(function: ast.FunctionDef) -> bool:
+    """Whether a function gives numbers, or nothing at all: it would give all callers the same object."""
+    nodes = list(ast.walk(function))
+    if any(isinstance(node, (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)) for node in nodes):
+        return False
+    gives = any(isinstance(node, ast.Return) and node.value is not None for node in nodes)
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    return not gives or all(ast.unparse(func).removeprefix("math.") in _NUMBERS for func in called)
 
 
 def _is_over_parts(node: ast.AST) -> bool:
@@ -142,6 +156,7 @@ def _is_over_parts(node: ast.AST) -> bool:
 
 
 _PLAIN = frozenset({"staticmethod", "classmethod"})
+_NUMBERS = frozenset("abs bool ceil cos exp float floor int len log max min pow round sin sqrt sum".split())
 
 
 def _is_made_by(state: State, value: Value, unit: Function) -> bool:

@@ -404,6 +404,29 @@ def provide(name):
 net = provide("net")  #: model@3
 teacher = provide("teacher")  #: model@3#2
 
+# === a function with the rule of a schedule in it gives each call its own
+import torch
+from torch.optim.lr_scheduler import LambdaLR
+def schedule(optimizer, args):
+    if args.kind == "lambda":
+        def rule(epoch):
+            share = 1.0 - max(0, epoch - args.first) / float(args.last + 1)
+            return share
+        made = LambdaLR(optimizer, lr_lambda=rule)
+    return made
+net, other = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
+a = schedule(torch.optim.SGD(net.parameters(), lr=0.1), args)  #: scheduler@8
+b = schedule(torch.optim.SGD(other.parameters(), lr=0.1), args)  #: scheduler@8#2
+
+# === a function with another one in it that makes something is run once for all calls
+from torch import nn
+def provide(name):
+    def head():
+        return nn.Linear(1, 1)
+    return nn.Sequential(nn.Linear(1, 1), head())
+net = provide("net")  #: model@5
+teacher = provide("teacher")  #: model@5
+
 # === a function that moves gives the model back, though other calls pass tensors
 import torch
 from torch import nn
