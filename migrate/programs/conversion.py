@@ -55,7 +55,7 @@ from migrate.programs.reach.callees import reached
 from migrate.programs.reach.comprehensions import taken_apart
 from migrate.programs.reach.entry_files import is_of_another_script
 from migrate.programs.reach.outsiders import is_inside_model, units_of
-from migrate.programs.schedule.rates import rates
+from migrate.programs.schedule.rates import Rates, rates
 from migrate.programs.schedule.schedulers import Schedule, schedules
 from migrate.programs.stages import NoPlace, tell_apart
 from migrate.programs.training.closures import returned_losses, unanswered
@@ -93,7 +93,7 @@ class Conversion:
     prepared_schedulers: tuple[Named, ...]
     agreements: tuple[Agreement, ...]
     returned_losses: tuple[ast.expr, ...]  # by closures, to an optimizer that decides by them
-    scaled: tuple[ast.expr, ...]  # counts of steps that must count the batches of all processes
+    rates: Rates  # those that the program sets itself
     shared: tuple[Shared, ...]
     in_full: tuple[InFull, ...]
     where: Whereabouts
@@ -223,7 +223,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         with_schedulers,
         tuple(agreements(facts, loops, program)),
         returned_losses(facts, program),
-        set_by_count.scaled,
+        set_by_count,
         tuple(shared),
         tuple(in_full),
         where,

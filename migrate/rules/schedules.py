@@ -44,10 +44,13 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 
+_BY_STEPS = "goes by the steps after which the training ends: on N processes each step takes N batches"
+
+
 @rule("MIG118")
 def schedulers(conversion: Conversion, draft: Draft) -> None:
     """Multiply counts, and say what was decided; what is prepared shows in prepare's arguments."""
-    for count in conversion.scaled:
+    for count in conversion.rates.scaled:
         draft.wrap(count, f"{{it}} * {conversion.access.name(count)}.num_processes")
     for weight in weights_by_count(conversion):
         message = (
@@ -57,6 +60,8 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
         draft.note(weight.node, message, way_out)
     if not conversion.program.training_loaders and not differs(conversion.facts, conversion.loops, conversion.program):
         return  # every process takes the same batches: a step is what it was
+    for node in conversion.rates.by_steps[:1]:
+        draft.note(node, f"the rate that is set by `{ast.unparse(node)}` {_BY_STEPS}")
     for schedule in conversion.schedules:
         if message := _said(conversion, schedule):
             draft.note(schedule.named.place(conversion.facts), f"{schedule.named.target} {message}")
@@ -73,4 +78,4 @@ def _said(conversion: Conversion, schedule: Schedule) -> str:
     if schedule.named in conversion.prepared_schedulers:
         what = "prepared, so that N processes reach it after the same number of samples"
         return f"is stepped per batch over a fixed number of steps: {what}"
-    return "goes by the steps after which the training ends: on N processes each step takes N batches"
+    return _BY_STEPS

@@ -61,6 +61,7 @@ class Rates:
 
     scaled: tuple[ast.expr, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    by_steps: tuple[ast.expr, ...] = ()  # what goes by the steps after which the training ends
 
 
 def rates(
@@ -88,7 +89,8 @@ def rates(
     refused += stepped_at_both(facts, loops, program, counted_in_batches(facts, loops, program, planned, stages))
     if not refused and not ended:
         return _decided(counts, _by_processes(counts, planned))
-    return Rates(refusals=tuple(refused))
+    by_steps = () if program.handed is not None else tuple(m.node for m in counts.meetings if m.met is not Met.STEPS)
+    return Rates(refusals=tuple(refused), by_steps=by_steps)
 
 
 def _by_processes(counts: Counts, planned: Sequence[Schedule]) -> list[Meeting]:

@@ -39,7 +39,7 @@ def weights_by_count(conversion: Conversion) -> Iterator[Weight]:
     is_shared = bool(program.training_loaders & conversion.loader_origins)
     if not is_shared or program.handed is not None or ends(facts, conversion.loops, program, moments):
         return
-    scaled = set(conversion.scaled)
+    scaled = set(conversion.rates.scaled)
     told: set[tuple[Unit, str]] = set()
     counts = Counts(facts, conversion.loops, program, moments)
     for weight in (*_of_losses(conversion), *_of_parameters(conversion, counts)):

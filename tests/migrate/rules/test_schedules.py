@@ -297,6 +297,13 @@ def test_a_number_of_steps_below_a_progress_bar_takes_as_many_on_several_process
     assert 'group["weight_decay"] = 0.1 / (1.0 + 0.01 * step)\n' in result
 
 
+def test_a_rate_that_is_set_by_the_steps_after_which_the_training_ends_is_told(convert_text):
+    report, _ = convert_text(TAKEN.format(steps=5, bar="", over="tqdm(range(steps))"))
+
+    told = [finding.message for finding in report.of(Kind.NOTE) if finding.code == "MIG118"]
+    assert any("the rate that is set by `0.1 / (1.0 + 0.01 * step)` goes by the steps" in each for each in told), told
+
+
 def test_a_number_of_steps_that_the_data_give_does_not(refused_text):
     source = TAKEN.format(steps="len(loader)", bar="", over="tqdm(range(steps))")
     refused_text(source, "MIG118", "0.01 * step", ["divides by a count of steps"])
