@@ -126,9 +126,10 @@ class Phases:
                 return
             if isinstance(above, FUNCTIONS):
                 break
-            if isinstance(above, ast.If) and below is not above.test:
-                flag = self._asked(loop, above.test, in_body=any(below is statement for statement in above.body))
-                here += [flag] if flag is not None else []
+            if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
+                for test, holds in _implied(above.test, holds=_is_in_body(above, below)):
+                    flag = self._asked(loop, test, in_body=holds)
+                    here += [flag] if flag is not None else []
             below = above
         if isinstance(unit, Function) and id(unit) not in seen:
             reached = self._facts.once(_Reached).by(loop)
@@ -228,6 +229,20 @@ def _not_trained(flag: Flag, branch: ast.If) -> Iterator[list[ast.stmt]]:
         yield branch.body
     elif held == {True}:
         yield branch.orelse
+
+
+def _is_in_body(branch: ast.If | ast.IfExp, part: ast.AST) -> bool:
+    """Whether a part of a branch runs where its test holds."""
+    return part is branch.body if isinstance(branch, ast.IfExp) else any(part is each for each in branch.body)
+
+
+def _implied(test: ast.expr, *, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """The tests that are answered by one that holds or fails: both of `a and b` that holds, of `a or b` that fails."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if holds else ast.Or):
+        for value in test.values:
+            yield from _implied(value, holds=holds)
+    else:
+        yield test, holds
 
 
 def _subjects(test: ast.expr) -> Iterator[ast.expr]:

@@ -69,6 +69,36 @@ CASES = {
         ["train"],
         ["val"],
     ),
+    "a flag beside another": (
+        BY_PARAMETER.format(
+            parameter="test=False, scaled=bool(1)",
+            test="not test and scaled",
+            calls="run(loader)\nrun(other, test=True)",
+        ).replace(
+            "            opt.step()\n", "            opt.step()\n        elif not test:\n            loss.backward()\n"
+        ),
+        "test",
+        [False],
+        [True],
+    ),
+    "a flag that another one stands before": (
+        BY_PARAMETER.format(
+            parameter="test", test="test or not x", calls="run(loader, False)\nrun(other, test=True)"
+        ).replace(
+            "            loss.backward()\n", "            continue\n        else:\n            loss.backward()\n"
+        ),
+        "test",
+        [False],
+        [True],
+    ),
+    "a backward in an expression": (
+        BY_PARAMETER.format(parameter="train", test="x", calls="run(loader, True)\nrun(other, False)").replace(
+            "            loss.backward()\n", "            loss.backward() if train else None\n"
+        ),
+        "train",
+        [True],
+        [False],
+    ),
     "a name for the answer": (
         (
             'for phase in ["train", "val"]:\n    learns = phase == "train"\n    for x in loader:\n'

@@ -51,6 +51,13 @@ CONVERTED = {
         },
         "if not evaluate:",
     ),
+    "a flag beside another": (
+        {
+            "parameters": "loader, optimizer, train, scaled=bool(1)",
+            "step": f"if train and scaled:\n            {STEP}\n        elif train:\n            {STEP}",
+        },
+        "if train:",
+    ),
     "an optimizer or none": (
         {
             "parameters": "loader, optimizer=None",
