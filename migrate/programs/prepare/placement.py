@@ -272,9 +272,7 @@ def _after_names(
 
 
 def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
-    """Whether the accelerator must be there before a statement runs: it speaks, draws what all must have, or makes
-    a loader that is prepared where it is made, or a model that keeps the accelerator.
-    """
+    """Whether the accelerator must be there first: for what speaks, draws for all, or makes what is prepared there."""
     if _speaks(facts, statement) or _lets_write(facts, statement):
         return True
     if any(_leads_to(facts, statement, to) for to in ({each.unit for each in program.loaders}, makers(facts))):
@@ -304,7 +302,8 @@ def _speaks(facts: Facts, statement: ast.stmt) -> bool:
     return is_marked(statement) or any(
         isinstance(node, ast.Call)
         and (
-            any(name == output.PRINT or name in output.WRITES for name in facts.called(node))
+            facts.called(node) & (output.WRITES | {output.PRINT})
+            or node in origins(facts.values(node), Role.WRITER)
             or is_download(facts, node)
             or logs(facts, node)
         )

@@ -448,3 +448,35 @@ if __name__ == "__main__":
 def test_a_data_set_that_is_chosen_of_lambdas(convert_text):
     report, _ = convert_text(CHOSEN)
     assert [finding.converts for finding in report.of(Kind.LOOP)] == [True]
+
+
+ABOVE = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.tensorboard import SummaryWriter
+
+
+def train(rate):
+    writer = SummaryWriter()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
+    model = nn.Linear(2, 1).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    for (x,) in loader:
+        loss = model(x.to(device)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        writer.add_scalar("loss", loss.item())
+
+
+train(0.1)
+"""
+
+
+def test_a_writer_above_the_choice_of_the_device_is_of_one_process(convert_text):
+    report, result = convert_text(ABOVE)
+
+    assert "    if accelerator.is_main_process:\n        writer = SummaryWriter()\n" in result
+    assert not [finding for finding in report.findings if finding.code == "MIG117"]
