@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.syntax import is_none
 from migrate.analysis.units import Function
-from migrate.programs.values.sources import default, passed
+from migrate.programs.values.sources import may_pass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -65,10 +65,8 @@ def as_handed(facts: Facts, test: ast.expr) -> ast.expr:
         unit = facts.unit(test)
         if not isinstance(test, ast.Name) or not isinstance(unit, Function) or test.id not in unit.parameter_names:
             break
-        given = [passed(call, unit, test.id) or default(unit, test.id) for call in facts.callers(unit)]
-        if not facts.callers_known(unit) or len({each and ast.unparse(each) for each in given}) != 1:
-            break
-        if given[0] is None:
+        given = [each for call in facts.callers(unit) for each in may_pass(call, unit, test.id)]
+        if not facts.callers_known(unit) or len({ast.unparse(each) for each in given}) != 1:
             break
         test = given[0]
     return test
