@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import FROM_LOADER, roles
+from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.scalars import assigned
 from migrate.programs.values.sources import Sources, called_by_name
@@ -186,4 +186,14 @@ def _is_sum(facts: Facts, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "sum":
         return False
     is_whole = len(node.args) == int("torch.sum" in facts.called(node)) and not node.keywords
-    return is_whole and bool(roles(facts.values(node)) & FROM_LOADER)
+    summed = node.args[0] if node.args else node.func.value
+    return is_whole and bool(roles(facts.values(node)) & FROM_LOADER) and not _is_of_losses(facts, summed)
+
+
+def _is_of_losses(facts: Facts, node: ast.expr) -> bool:
+    """`torch.stack([criterion(out, y) for out in outputs])`: several losses side by side, each of the whole batch."""
+    if not isinstance(node, ast.Call) or "torch.stack" not in facts.called(node) or not node.args:
+        return False
+    listed = node.args[0]
+    parts = [listed.elt] if isinstance(listed, ast.ListComp) else getattr(listed, "elts", [])
+    return bool(parts) and all(only(facts.values(part), Role.STATISTIC) and not _is_sum(facts, part) for part in parts)

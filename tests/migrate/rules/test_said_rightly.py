@@ -32,6 +32,8 @@ SUMS = {
     "divided by what the user says": (f"loss = {SUM} / 4", True),
     "summed and divided by a number": ("loss = ((model(x) - y) ** 2).sum() / 1000.0", True),
     "summed and divided by the samples": ("loss = ((model(x) - y) ** 2).sum() / x.size(0)", False),
+    "several means": ("loss = torch.stack([(model(x) - y).abs().mean(), (model(x) - y).pow(2).mean()]).sum()", False),
+    "several sums": ("loss = torch.stack([(model(x) - y).abs().sum(), (model(x) - y).pow(2).sum()]).sum()", True),
     "not reduced": ("loss = nn.functional.mse_loss(model(x), y, reduce=False, size_average=False).mean()", False),
 }
 
