@@ -51,14 +51,14 @@ WITHOUT = "with torch.no_grad():\n        "
 
 
 @pytest.mark.parametrize(
-    ("decorated", "evaluated", "line"),
-    [("", WITHOUT + EVALUATED, 41), ("@torch.no_grad()", EVALUATED, 20), ("@torch.inference_mode()", EVALUATED, 20)],
+    ("decorated", "evaluated"),
+    [("", WITHOUT + EVALUATED), ("@torch.no_grad()", EVALUATED), ("@torch.inference_mode()", EVALUATED)],
 )
-def test_a_loop_that_is_come_to_without_gradients_is_refused(convert_text, decorated, evaluated, line):
+def test_a_loop_that_is_come_to_without_gradients_is_refused(convert_text, decorated, evaluated):
     report, _ = convert_text(PROGRAM.format(decorated=decorated, evaluated=evaluated))
     (left,) = report.of(Kind.LEFT)
     assert left.code == "MIG114"
-    assert f"by turns (without gradients at program.py:{line})" in left.message
+    assert "trains or evaluates by turns" in left.message
 
 
 ATTACKED = """\
