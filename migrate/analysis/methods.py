@@ -92,7 +92,9 @@ def _of_device(state: State, value: Value, name: str, arguments: Arguments) -> V
 
 
 def _of_holder(state: State, value: Value, name: str, arguments: Arguments) -> Values:
-    """Configurations are often dictionaries, too."""
+    """Configurations are often dictionaries, too; what one has, its clone has."""
+    if name == "clone":
+        return frozenset({value})
     return of_container(state, value, name, arguments) if name in _OF_MAPPINGS else unknown(arguments.node, arguments)
 
 

@@ -189,12 +189,20 @@ def _redirect_globals(conversion: Conversion, draft: Draft) -> Iterator[Choice]:
                 continue
             for node in inside:
                 draft.rewrite(node, f"{conversion.access.name(node)}.device")
-            if len(inside) == len(left):
+            if len(inside) == len(left) and not _is_asked(conversion, choice):
                 for statement in (choice.statement, *choice.others):
                     draft.remove(statement)
             else:  # models read it, too
                 _follow_current(conversion, draft, choice)
                 yield choice
+
+
+def _is_asked(conversion: Conversion, choice: Choice) -> bool:
+    """Whether the accelerator asks for what is chosen: `cpu=torch.device(config.device).type == "cpu"`."""
+    needed = {name for argument in conversion.placement.arguments for name in argument.needs}
+    if choice.target.isidentifier():
+        return choice.target in needed
+    return choice.target.rpartition(".")[2] in {name.rpartition(".")[2] for name in needed if "." in name}
 
 
 def _unmoved(conversion: Conversion, choice: Choice) -> Iterator[bool]:

@@ -121,7 +121,7 @@ def cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
         if isinstance(inner, ast.Constant) or _parts(inner) is not None:
             return cpu_when(facts, inner)
         is_read = isinstance(inner, (ast.Name, ast.Attribute)) or _is_setting(facts, inner)
-        if is_read and not facts.is_device(facts.values(inner)):
+        if is_read and (is_users(facts, inner) or not facts.is_device(facts.values(inner))):
             return by_text(inner)
         if isinstance(inner, ast.Attribute) and only_cpu(facts, inner):  # what a user names, or the CPU
             return by_text(inner)

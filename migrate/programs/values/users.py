@@ -41,8 +41,20 @@ def is_users(facts: Facts, node: ast.expr, *, also_names: bool = False) -> bool:
     """`args.device`, or what else gives it: `config["device"]`, `get_device()`; `also_names`: or a variable."""
     values = facts.values(node)
     if isinstance(node, ast.Attribute) and node.attr == _NAME and Role.HOLDER in roles(facts.values(node.value)):
-        return not facts.is_device(values) or _is_by_default(facts, node)
+        return not facts.is_device(values) or _is_by_default(facts, node) or facts.once(_Merged).any
     return from_user(values) and (also_names or isinstance(node, (ast.Call, ast.Subscript)))
+
+
+class _Merged:
+    """Whether what a user says is put into settings that have values already: `config.merge_from_list(options)`."""
+
+    def __init__(self, facts: Facts) -> None:
+        uses = (use for name in _MERGING for use in facts.method_calls(name))
+        self.any = any(Role.HOLDER in roles(facts.receiver(use.node)) for use in uses)
+
+
+#: Methods of settings that take over others: those of yacs.
+_MERGING = ("merge_from_list", "merge_from_file", "merge_from_other_cfg")
 
 
 def _is_by_default(facts: Facts, node: ast.Attribute) -> bool:

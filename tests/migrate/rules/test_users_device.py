@@ -284,3 +284,48 @@ def test_a_flag_decides_beside_parameters_that_cannot_be_followed(convert_text):
     _, result = convert_text(TWO_FLAGS)
 
     assert "Accelerator(cpu=not args.use_cuda" in result
+
+
+MERGED = """
+import argparse
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+from yacs.config import CfgNode
+
+defaults = CfgNode()
+defaults.device = "cuda"
+
+
+def load_config():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("options", nargs=argparse.REMAINDER)
+    config = defaults.clone()
+    config.merge_from_list(parser.parse_args().options)
+    if not torch.cuda.is_available():
+        config.device = "cpu"
+    return config
+
+
+def main():
+    config = load_config()
+    device = {device}
+    model = nn.Linear(2, 1).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x.to(device)), y.to(device)).backward()
+        optimizer.step()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize("device", ["config.device", "torch.device(config.device)"])
+def test_settings_that_a_user_s_are_merged_into_keep_theirs(convert_text, device):
+    _, result = convert_text(MERGED.format(device=device))
+
+    assert 'accelerator = Accelerator(cpu=torch.device(config.device).type == "cpu")' in result
+    assert 'defaults.device = "cuda"' in result
+    assert ".to(" not in result
