@@ -4,6 +4,7 @@
 |--------------------------------------------------------|-------------------------|
 | stepped per batch, horizon from len(loader) before prepare | prepared            |
 | stepped per batch, horizon from len(loader) after prepare  | not prepared        |
+| the same, with a plain number of steps beside it, a warm-up | prepared, below it |
 | stepped per batch, horizon a plain number                  | prepared, reported  |
 | the same, in a training that ends after a number of steps  | not prepared, reported |
 | stepped per epoch, or told the epoch                       | not prepared        |
@@ -34,7 +35,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.processes.replicas import differs
-from migrate.programs.schedule.schedulers import Horizon, Pace
+from migrate.programs.schedule.rates import is_plain_count
+from migrate.programs.schedule.schedulers import Horizon, Pace, counts_given
 from migrate.programs.training.weights import weights_by_count
 from migrate.rules.rule import rule
 
@@ -72,10 +74,20 @@ def _said(conversion: Conversion, schedule: Schedule) -> str:
     if schedule.pace is Pace.METRIC and schedule.is_within_epochs:
         what = "each step takes N batches, so it is told N times less often in an epoch"
         return f"is stepped between batches: on N processes {what}"
-    is_counted = schedule.pace is Pace.BATCH and schedule.horizon is Horizon.ABSOLUTE
-    if not is_counted or conversion.program.handed is not None:
+    if schedule.pace is not Pace.BATCH or conversion.program.handed is not None:
         return ""
+    if schedule.horizon is not Horizon.ABSOLUTE:
+        return _beside_length(conversion, schedule)
     if schedule.named in conversion.prepared_schedulers:
         what = "prepared, so that N processes reach it after the same number of samples"
         return f"is stepped per batch over a fixed number of steps: {what}"
     return _BY_STEPS
+
+
+def _beside_length(conversion: Conversion, schedule: Schedule) -> str:
+    """What is to be known of one that goes by steps, since its length is measured below prepare."""
+    facts, program = conversion.facts, conversion.program
+    numbers = [each for each in counts_given(facts, schedule) if is_plain_count(facts, program, each)]
+    if schedule.named in conversion.prepared_schedulers or not numbers:
+        return ""
+    return f"is given {ast.unparse(numbers[0])} steps beside a length: on N processes each of them takes N batches"

@@ -10,7 +10,13 @@ from migrate.programs.prepare.captures import kept
 from migrate.programs.prepare.later import changed_between
 from migrate.programs.prepare.placement import place
 from migrate.programs.prepare.setup import arguments
-from migrate.programs.schedule.rates import EitherWay, counted_in_batches, measured_for_epochs, shortened
+from migrate.programs.schedule.rates import (
+    EitherWay,
+    counted_in_batches,
+    measured_beside_numbers,
+    measured_for_epochs,
+    shortened,
+)
 from migrate.programs.stages import NoPlace
 
 if TYPE_CHECKING:
@@ -100,12 +106,27 @@ class Arrangement:
             return self._place(own, {**above, **dict.fromkeys(error.measured, _LOADERS)})
         early = [*taken, *self._shortened(first)]
         if not early:
-            return first, ()
+            return self._below_numbers(first, objects, asked, above) or (first, ())
         placement = self._at([*objects, *(schedule.named for schedule in early)], asked, above)
         for schedule in self._shortened(placement):
             raise NoPlace(shortened(schedule.named.place(self.facts)))
         named = tuple(schedule.named for schedule in self._counted(placement))
         return replace(placement, stages=placement.stages.only([*objects, *named])), named
+
+    def _below_numbers(
+        self, first: Placement, objects: list[Named], asked: tuple[Argument, ...], above: Above
+    ) -> _Found | None:
+        """The places below schedulers that are made for a number of steps beside a length: they are prepared, too."""
+        wanted = measured_beside_numbers(self.facts, self.program, self.planned, first.stages)
+        if not wanted:
+            return None
+        named = [schedule.named for schedule in wanted]
+        try:
+            placement = self._at([*objects, *named], asked, above)
+            is_counted = list(self._counted(placement)) == wanted
+        except NoPlace:
+            return None
+        return (placement, tuple(named)) if is_counted else None
 
     def _at(self, objects: list[Named], asked: tuple[Argument, ...], above: Above) -> Placement:
         return place(self.facts, self.loops, self.program, objects, self.units, asked, above)

@@ -18,7 +18,7 @@ from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
 from migrate.programs.schedule.ends import ends, for_either
 from migrate.programs.schedule.paces import stepped_at_both
-from migrate.programs.schedule.schedulers import Horizon, Pace, made_with, per_batch, steps_of
+from migrate.programs.schedule.schedulers import Horizon, Pace, counts_given, made_with, per_batch, steps_of
 from migrate.programs.stages import NoPlace, Stages
 from migrate.programs.values.content import made_from
 from migrate.programs.values.counts import Counts, Meeting, Met
@@ -245,6 +245,27 @@ def measured_for_epochs(facts: Facts, program: Program, planned: Sequence[Schedu
     moments = Moments(facts, program, stages)
     by_epoch = (schedule for schedule in planned if schedule.pace is Pace.EPOCH)
     return [each for each in by_epoch if any(True in moments.after(length) for length in each.measured)]
+
+
+def measured_beside_numbers(
+    facts: Facts, program: Program, planned: Sequence[Schedule], stages: Stages
+) -> list[Schedule]:
+    """The schedulers that are stepped per batch, made for a length below prepare, and for a plain number beside it.
+
+    `warmup(optimizer, 100, epochs * len(loader))`: N processes would warm up for N times as many samples.
+    """
+    moments = Moments(facts, program, stages)
+    by_batch = (each for each in planned if each.pace is Pace.BATCH and each.measured and each.named.unit is None)
+    late = (each for each in by_batch if all(False not in moments.after(length) for length in each.measured))
+    return [each for each in late if any(is_plain_count(facts, program, given) for given in counts_given(facts, each))]
+
+
+def is_plain_count(facts: Facts, program: Program, given: ast.expr) -> bool:
+    """Whether a count does not come from the length of a loader; none, 0, lasts as long on any number of processes."""
+    if isinstance(given, ast.Constant):
+        return isinstance(given.value, int) and given.value > 0
+    behind = facts.once(Sources).behind([given])
+    return not any(True for node in (given, *behind) for _ in lengths(facts, program, node))
 
 
 def shortened(made: ast.AST) -> Refusal:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import arguments
 from migrate.programs.values.lengths import lengths
-from migrate.programs.values.sources import Sources
+from migrate.programs.values.sources import Sources, received
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -121,6 +121,22 @@ def _is_evaluated(facts: Facts, program: Program, step: ast.Call) -> bool:
     made = [expression for expressions in given for expression in expressions]
     targets = [facts.targets(each) if isinstance(each, ast.Call) else [] for each in made]
     return all(given) and all(units and evaluating.issuperset(units) for units in targets)
+
+
+#: What the names of parameters hold that are given a number of steps.
+_COUNTED = ("warm", "step", "iter", "milestone")
+
+
+def counts_given(facts: Facts, schedule: Schedule) -> Iterator[ast.expr]:
+    """The numbers of steps that a scheduler is made with, by the names of the parameters that get them."""
+    made = (getattr(statement, "value", None) for statement in schedule.named.statements)
+    for call in (each for each in made if isinstance(each, ast.Call)):
+        named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+        if any("_with_warmup" in name for name in facts.called(call)):  # those of Transformers
+            named |= dict(zip(("optimizer", "num_warmup_steps"), call.args, strict=False))
+        for unit in facts.targets(call):
+            named |= received(call, unit)
+        yield from (given for name, given in named.items() if any(word in name.lower() for word in _COUNTED))
 
 
 def made_with(facts: Facts, made: Iterable[ast.AST]) -> tuple[ast.AST, ...]:
