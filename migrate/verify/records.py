@@ -159,6 +159,12 @@ class Record:
         """How many passes that were trained on had begun before the pass in or after which a line was said."""
         return sum(number < line.passes for number in self.trained)
 
+    def is_amid_training(self, line: Line) -> bool:
+        """Whether a pass that was trained on went on after the one in or after which a line was said."""
+        last = max((i for i, batch in enumerate(self.batches) if batch.passes == line.passes), default=0)
+        trained = {number for number in self.trained if number < line.passes}
+        return any(batch.passes in trained for batch in self.batches[last + 1 :])
+
     def below(self, path: str) -> str:
         """A path as seen from the copy; empty for one outside."""
         return os.path.relpath(path, self.root) if path.startswith(self.root + os.sep) else ""

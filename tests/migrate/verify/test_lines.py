@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from migrate.verify.compare.evaluation import joined_too_often
+from migrate.verify.compare.evaluation import exact_evaluation, joined_too_often
 from migrate.verify.compare.lines import Volatile, first_difference, is_close, is_multiple, said, taken
-from migrate.verify.records import Line, Record
+from migrate.verify.model import Outcome
+from migrate.verify.records import Batch, Line, Record
 
 
 def record(*texts):
@@ -110,3 +111,33 @@ def is_joined_too_often(ours, theirs):
     """Whether two processes say too much, beside what one process says."""
     runs = [SimpleNamespace(main=record(*lines), processes=n, cut="") for n, lines in ((1, ours), (2, theirs))]
     return joined_too_often(*runs, Volatile()) is not None
+
+
+def stepped(*evaluations, after=0):
+    """A run of one training pass of four batches with evaluations after some of them, and some after all."""
+    found = Record("/copy", trained=[0])
+    for number in range(4):
+        found.batches.append(Batch(0, number, 2, (), ()))
+        for passes in (each for each, at in enumerate(evaluations, 1) if at == number):
+            evaluate(found, passes)
+    for passes in range(len(evaluations) + 1, len(evaluations) + 1 + after):
+        evaluate(found, passes)
+    return SimpleNamespace(main=found, cut=False, processes=2)
+
+
+def evaluate(found, passes):
+    found.batches.append(Batch(passes, 0, 2, (), ()))
+    found.lines.append(Line("accuracy 0.75", "stdout", False, passes, "train.py:9"))
+
+
+@pytest.mark.parametrize(
+    ("alone", "several", "outcome"),
+    [
+        (stepped(0, 2), stepped(1), Outcome.PASS),  # one after every two steps, of which there are half as many
+        (stepped(0, 2, after=1), stepped(1, after=1), Outcome.PASS),
+        (stepped(after=2), stepped(after=1), Outcome.FAIL),
+        (stepped(0, 2), stepped(), Outcome.NOT_CHECKED),
+    ],
+)
+def test_an_evaluation_after_so_many_steps_comes_less_often_on_several_processes(alone, several, outcome):
+    assert exact_evaluation(alone, several, Volatile(()), lambda: None).outcome is outcome
