@@ -40,11 +40,12 @@ from migrate.programs.output.downloads import downloads
 from migrate.programs.output.guards import in_kept
 from migrate.programs.output.speech import speech
 from migrate.programs.reach.unnamed import listed, way_out
+from migrate.programs.values.logs import logs
 from migrate.programs.values.names import told_names
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
@@ -261,6 +262,20 @@ def _silence(conversion: Conversion, draft: Draft) -> None:
         draft.before(spot.statement, code, spaced=spot.spaced, late=True)
     else:
         draft.after(spot.statement, code, spaced=spot.spaced, late=True)
+    if warnings := sorted(_warnings(conversion), key=lambda statement: (statement.lineno, statement.col_offset)):
+        first, *others = warnings
+        what = f"every process gives this warning{_also(first, others)}, as trouble may be one process's own"
+        draft.note(first, what, "where one is enough, say it under `if accelerator.is_main_process:`")
+
+
+def _warnings(conversion: Conversion) -> Iterator[ast.stmt]:
+    """The warnings that a program logs in the file of its accelerator."""
+    facts, start = conversion.facts, conversion.program.start
+    here = [use for use in conversion.uses if start is not None and use.unit.module is start.module]
+    for use in here:
+        name = use.node.func.attr if isinstance(use.node.func, ast.Attribute) else ""
+        if name in ("warning", "warn") and logs(facts, use.node):
+            yield facts.tree(use.node).statement(use.node)
 
 
 def _guard(conversion: Conversion, draft: Draft, run: list[ast.stmt]) -> None:

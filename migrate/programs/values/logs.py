@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Value
 
-_LEVELS = frozenset("debug info warning error critical exception log".split())
+_LEVELS = frozenset("debug info warning warn error critical exception log".split())
 
 
 def logs(facts: Facts, call: ast.Call) -> bool:

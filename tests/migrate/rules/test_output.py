@@ -602,6 +602,15 @@ def test_logs(changed, name):
     changed(imports="import logging", accelerator=f"accelerator = Accelerator()\n{SILENT}", **LOGGED[name])
 
 
+def test_warnings_that_every_process_gives_are_told(changed, programs, remark):
+    said = 'log.warning("epoch %d", epoch)\nlog.error("none")\nlog.warn("again")'
+    holes = {"imports": "import logging", "made": "log = logging.getLogger(__name__)", "epoch": said}
+    report = changed(**holes, accelerator=f"accelerator = Accelerator()\n{SILENT}")
+
+    told = ["every process gives this warning, and what is in line"]
+    remark(report, programs(holes)[0], "MIG117", 'log.warning("epoch', told, Kind.NOTE)
+
+
 def test_logs_where_logging_is_not_imported(programs, convert_text):
     holes = {
         "imports": "from logging import getLogger",
