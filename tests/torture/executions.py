@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from migrate.verify.launching import free_port
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -81,7 +82,7 @@ class Stage:
         return self._answers(script, arguments, len(self._processes), launched=False)
 
     def _answers(self, script: Path, arguments: list[str], count: int, *, launched: bool) -> list[Ran]:
-        port = free_port() if count > 1 else 29400
+        port = free_port() if count > 1 else "29400"
         request = {
             "script": str(script),
             "arguments": arguments,
@@ -100,9 +101,3 @@ class Stage:
                 raise AssertionError(f"no answer:\n{self._log(0).read_text()}")
             time.sleep(0.005)
         return [Ran(**json.loads(answer.read_text())) for answer in answers]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

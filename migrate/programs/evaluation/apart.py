@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.tensors import FOLDING, FOLDING_WITHOUT_DIM
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, roles
 from migrate.analysis.syntax import arguments
+from migrate.programs.values.place import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,16 +57,7 @@ def _dims(call: ast.Call) -> list[int]:
     """The dimensions that a call names: `x.mean(0)`, `x.flip([0, 1])`, `torch.sum(x, dim=1)`."""
     given = [k.value for k in call.keywords if k.arg in ("dim", "dims", "axis")] or call.args
     parts = [part for each in given for part in (each.elts if isinstance(each, (ast.Tuple, ast.List)) else [each])]
-    return [number for part in parts if (number := _number(part)) is not None]
-
-
-def _number(node: ast.expr) -> int | None:
-    match node:
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-            return -value
-    return None
+    return [dim for part in parts if isinstance(dim := number(part), int)]
 
 
 def _joins(facts: Facts, call: ast.Call) -> bool:
@@ -74,7 +66,7 @@ def _joins(facts: Facts, call: ast.Call) -> bool:
     if not facts.called(call) & _JOINING or not isinstance(listed, (ast.List, ast.Tuple)):
         return False
     dims = [*call.args[1:], *(k.value for k in call.keywords if k.arg in ("dim", "axis"))]
-    is_first = not dims or _number(dims[0]) == 0
+    is_first = not dims or number(dims[0]) == 0
     return is_first and sum(bool(roles(facts.values(each)) & ROWS) for each in listed.elts) > 1
 
 

@@ -61,13 +61,12 @@ def kept(
     assert program.home is not None
     if program.unready:
         return
-    in_methods = not program.training_loaders or any(averages_after_backward(facts, loops, program))
     names = {ast.unparse(ast.parse(named.target, mode="eval")) for named in prepared}  # with the quotes of `unparse`
     names |= {named.target.partition("[")[0] for named in prepared}
     holders = {origin: named.holders for named in prepared if named.role in _KEPT for origin in named.origins}
     for stage in stages.each:
         mine, end = holders.keys() & stage.origins, stage.end
-        found = _in_objects(facts, program, mine, names, units, end, holders, in_methods=in_methods)
+        found = _in_objects(facts, loops, program, mine, names, units, end, holders)
         found = found or _in_names(facts, program, mine, names, units, stage)
         if found is not None:
             yield Refusal(
@@ -81,14 +80,13 @@ def kept(
 
 def _in_objects(
     facts: Facts,
+    loops: Loops,
     program: Program,
     mine: set[ast.AST],
     names: set[str],
     units: Collection[Unit],
     end: int,
     holders: Mapping[ast.AST, Collection[ast.AST]],
-    *,
-    in_methods: bool,
 ) -> ast.AST | None:
     assert program.home is not None
     for node in facts.own(program.home):
@@ -99,7 +97,8 @@ def _in_objects(
             continue
         readers = {*units, *_run_over(facts, node)}
         taken = (each for unit in readers for each in _taken(facts, unit, held, names, program, end))
-        if isinstance(node, FUNCTIONS) or any(not (in_methods and _is_asked(facts, each)) for each in taken):
+        asked = (_is_asked(facts, each) and _is_right_raw(facts, loops, program) for each in taken)
+        if isinstance(node, FUNCTIONS) or not all(asked):
             return node
     return None
 
@@ -157,6 +156,11 @@ def _taken(
             and bool((origins(facts.values(node), *_KEPT) | facts.loaders(facts.values(node))) & held)
         ):
             yield node
+
+
+def _is_right_raw(facts: Facts, loops: Loops, program: Program) -> bool:
+    """Whether gradients are shared, or alike, that methods of a raw model make."""
+    return not program.training_loaders or any(averages_after_backward(facts, loops, program))
 
 
 def _is_asked(facts: Facts, node: ast.expr) -> bool:

@@ -50,15 +50,43 @@ EVALUATED = 'print(run(others, Steps(net, "valid")))'
 WITHOUT = "with torch.no_grad():\n        "
 
 
-@pytest.mark.parametrize(
-    ("decorated", "evaluated"),
-    [("", WITHOUT + EVALUATED), ("@torch.no_grad()", EVALUATED), ("@torch.inference_mode()", EVALUATED)],
-)
-def test_a_loop_that_is_come_to_without_gradients_is_refused(convert_text, decorated, evaluated):
+BY_A_TABLE = """\
+    def learn(self, loss):
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def step(self, x, y):
+        loss = nn.functional.mse_loss(self.net(x), y)
+        dict(train=self.learn, valid=float)[self.stage](loss)
+        return loss.item()
+"""
+#: How the loop is come to, and the line of the call without gradients in a program that learns by a table.
+ENTERED = {
+    "above it": ("", WITHOUT + EVALUATED, 43),
+    "below it": ("@torch.no_grad()", EVALUATED, 22),
+    "in inference": ("@torch.inference_mode()", EVALUATED, 22),
+}
+
+
+@pytest.mark.parametrize("name", ENTERED)
+def test_a_loop_that_is_come_to_without_gradients_is_refused(convert_text, name):
+    decorated, evaluated, line = ENTERED[name]
+    begin, end = PROGRAM.index("    def step("), PROGRAM.index("\n    {decorated}")
+    program = PROGRAM[:begin] + BY_A_TABLE + PROGRAM[end:]
+    report, _ = convert_text(program.format(decorated=decorated, evaluated=evaluated))
+    (left,) = report.of(Kind.LEFT)
+    assert left.code == "MIG114"
+    assert f"by turns (without gradients at program.py:{line})" in left.message
+
+
+@pytest.mark.parametrize("name", ENTERED)
+def test_the_flag_is_named_where_one_is_seen(convert_text, name):
+    decorated, evaluated, _ = ENTERED[name]
     report, _ = convert_text(PROGRAM.format(decorated=decorated, evaluated=evaluated))
     (left,) = report.of(Kind.LEFT)
     assert left.code == "MIG114"
-    assert "trains or evaluates by turns" in left.message
+    assert "by turns (self.optimizer is not None)" in left.message
 
 
 ATTACKED = """\
