@@ -44,6 +44,7 @@ from migrate.programs.home.access import OutOfReach
 from migrate.programs.processes.failing import begun_again
 from migrate.programs.processes.replicas import differs, without_loader
 from migrate.programs.shares.averages import Average, Joint
+from migrate.rules.averaging import average_over
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def agreement(conversion: Conversion, draft: Draft) -> None:
     for each in conversion.agreements:
         accelerator = conversion.access.name(each.test)
         for number in each.means:
-            _average(conversion, draft, Average(number.node, "", Joint.MEAN, number.is_tensor))
+            average_over(conversion, draft, Average(number.node, "", Joint.MEAN, number.is_tensor))
         if each.means:
             continue
         if each.of_main:
@@ -72,9 +73,9 @@ def agreement(conversion: Conversion, draft: Draft) -> None:
             draft.wrap(each.test, f"{each.word}({accelerator}.gather_for_metrics([{value}]))")
     for loop in conversion.program.training:
         for average in conversion.loops.averaged(loop).edits:
-            _average(conversion, draft, average)
+            average_over(conversion, draft, average)
     for average in _of_draws(conversion):
-        _average(conversion, draft, average)
+        average_over(conversion, draft, average)
     for handler in begun_again(conversion.facts, conversion.loops, conversion.program):
         _wait_for_all(conversion, draft, handler)
     for loss in conversion.returned_losses:
@@ -101,29 +102,6 @@ def _of_draws(conversion: Conversion) -> Iterator[Average]:
         for loop in without_loader(conversion.program):
             for balance in conversion.loops.balances(loop, draws=True):
                 yield from balance.edits or ()
-
-
-def _average(conversion: Conversion, draft: Draft, average: Average) -> None:
-    code = draft.quoted(average.at, _joined(conversion, average))
-    if isinstance(average.at, ast.expr):
-        draft.wrap(average.at, code)
-    else:
-        draft.after(average.at, f"{average.name} = {code.format(it=average.name)}")
-
-
-def _joined(conversion: Conversion, average: Average) -> str:
-    """A number made one over the processes, as code with a hole; Accelerate reduces tensors only."""
-    accelerator = conversion.access.name(average.at)
-    if average.joint in (Joint.LEAST, Joint.MOST):
-        if average.is_tensor:
-            return f"{accelerator}.gather({{it}}).{average.joint.value}()"
-        return f"{average.joint.value}({accelerator}.gather_for_metrics([{{it}}]))"
-    is_mean = average.joint is Joint.MEAN
-    if average.is_tensor or conversion.package == "runtime":
-        how = ", reduction='mean'" if is_mean else ""
-        return f"{accelerator}.reduce({{it}}{how})"
-    share = f" / {accelerator}.num_processes" if is_mean else ""
-    return f"sum({accelerator}.gather_for_metrics([{{it}}])){share}"
 
 
 _IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)

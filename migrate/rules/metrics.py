@@ -18,6 +18,10 @@ collects and reads afterwards is joined after the loop:
     total_loss += loss.item()     ->   total_loss = sum(accelerator.gather_for_metrics([total_loss]))
     losses.append(loss.item())    ->   losses = accelerator.gather_for_metrics(losses)
 
+So is what its last steps leave, the last loss or a moving average of it, of which the mean says the same:
+
+    print(loss.item())            ->   loss = accelerator.reduce(loss, reduction="mean")
+
 So is a meter of the project, with what its class computes from its sums:
 
     meter.update(loss.item())     ->   meter.sum, meter.count = accelerator.reduce((meter.sum, meter.count))
@@ -41,6 +45,7 @@ from migrate.analysis.syntax import unused_name
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.shares.joins import apart
+from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
@@ -48,6 +53,7 @@ from migrate.programs.training.reductions import folded_by_hand, unlike_means, w
 from migrate.programs.values.accumulators import Accumulator
 from migrate.programs.values.divided import Joined
 from migrate.programs.values.lengths import measured
+from migrate.rules.averaging import average_over
 from migrate.rules.layout import Place, assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
@@ -100,16 +106,29 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     if shown:
         verb = "shows" if len(shown) == 1 else "show"
         draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
-    for name in left_over(facts, loop, found, joined, averaged):
+    joined, turn = tuple(join for join in joined if join.sums), _turn(conversion, loop)
+    left = left_over(facts, loop, found, loops.joined(loop), averaged)
+    last = [] if turn is not None else _join_last(conversion, draft, loop, left)
+    for name in (each for each in left if each not in last):
         draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
-    joined = tuple(join for join in joined if join.sums)
-    if (turn := _turn(conversion, loop)) is not None:
+    if turn is not None:
         _join_where_training(conversion, draft, turn, found, joined)
         return
     for accumulator in found:
         _join(conversion, draft, accumulator)
     for after in dict.fromkeys(join.after for join in joined):
         _join_meters(conversion, draft, after, [join for join in joined if join.after is after])
+
+
+def _join_last(conversion: Conversion, draft: Draft, loop: LoopFact, names: list[str]) -> list[str]:
+    """Join the numbers that the last steps have left, where one asks for them after the loop; which these are."""
+    is_step = conversion.loops.taking(loop.node) is not loop.node  # of one batch: that costs what it did
+    if is_step or not conversion.access.can_reach(loop.node):
+        return []
+    found = list(last_numbers(conversion.facts, loop, names))
+    for number in found:
+        average_over(conversion, draft, number)
+    return [number.name for number in found]
 
 
 def _say_losses(conversion: Conversion, draft: Draft) -> None:

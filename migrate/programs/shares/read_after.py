@@ -39,13 +39,18 @@ class ReadAfter:
             else:
                 self._take(statement, new | writes(statement))
                 if isinstance(statement, ast.Assign):
-                    targets = {target.id for target in statement.targets if isinstance(target, ast.Name)}
-                    new |= targets - reads(statement.value)
+                    new |= _names(statement.targets) - reads(statement.value)
 
     def _take(self, node: ast.AST, new: set[str]) -> None:
         self.names |= reads(node) - new
         self.names |= {ast.unparse(n) for n in walk(node) if isinstance(n, (ast.Attribute, ast.Subscript))}
         self.whole |= _read_whole(node) - new
+
+
+def _names(targets: Iterable[ast.expr]) -> set[str]:
+    """The plain names among the targets of an assignment, also those in a tuple."""
+    parts = (part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target]))
+    return {part.id for part in parts if isinstance(part, ast.Name)}
 
 
 def _read_whole(node: ast.AST) -> set[str]:

@@ -53,7 +53,7 @@ class Scalars:
         if isinstance(node, ast.UnaryOp):
             return self.kind(node.operand, depth)
         if isinstance(node, ast.IfExp):
-            return _one(self.kind(side, depth) for side in (node.body, node.orelse))
+            return one(self.kind(side, depth) for side in (node.body, node.orelse))
         if isinstance(node, ast.Call):
             return self._called(node, depth)
         if isinstance(node, ast.Attribute) and node.attr == "data":
@@ -72,12 +72,10 @@ class Scalars:
         if names & _MEANS:
             return Scalar.FLOAT
         if names & _OF_MANY and node.args:
-            return _one(
-                self.kind(argument, depth) for argument in node.args[: 1 if "builtins.round" in names else None]
-            )
+            return one(self.kind(argument, depth) for argument in node.args[: 1 if "builtins.round" in names else None])
         if targets := self._facts.targets(node):
             given = [n.value for unit in targets for n in self._facts.own(unit) if isinstance(n, ast.Return)]
-            return _one(self.kind(value, depth - 1) if value is not None else None for value in given)
+            return one(self.kind(value, depth - 1) if value is not None else None for value in given)
         if isinstance(node.func, ast.Attribute):
             if node.func.attr == "item":
                 return Scalar.FLOAT if self._is_floating(node.func.value, depth) else Scalar.WHOLE
@@ -186,7 +184,7 @@ class Scalars:
         kinds = [self.kind(value, depth - 1) if value is not None else None for value in given]
         grown = [v for v in assigned(self._facts, node) if v is not None and node.id in _names(v)]
         kinds += [self.grown(value, node.id, depth - 1) for value in grown]
-        return _one(kinds)
+        return one(kinds)
 
     def grown(self, value: ast.expr, name: str, depth: int = _DEEPEST) -> Scalar | None:
         """`ema = 0.9 * ema + 0.1 * loss.item()`: the kind of what is put to a name that is a number itself."""
@@ -194,8 +192,10 @@ class Scalars:
             return Scalar.WHOLE
         if isinstance(value, ast.BinOp):
             return _of(value.op, self.grown(value.left, name, depth), self.grown(value.right, name, depth))
+        if isinstance(value, ast.IfExp):
+            return one(self.grown(side, name, depth) for side in (value.body, value.orelse))
         if isinstance(value, ast.Call) and self._facts.called(value) & _OF_MANY:
-            return _one(self.grown(argument, name, depth) for argument in value.args)
+            return one(self.grown(argument, name, depth) for argument in value.args)
         return self.kind(value, depth)
 
 
@@ -237,7 +237,7 @@ def _parted(facts: Facts, statement: ast.Assign, name: str) -> Iterator[ast.expr
         yield each.elts[names.index(name)] if is_tuple and isinstance(each, ast.Tuple) else None
 
 
-def _one(kinds: Iterable[Scalar | None]) -> Scalar | None:
+def one(kinds: Iterable[Scalar | None]) -> Scalar | None:
     """The kind of what may be any of some; whole numbers beside floats are floats."""
     found = set(kinds)
     if not found or None in found:

@@ -76,6 +76,11 @@ def metered(before, after):
     }
 
 
+def left(before, after):
+    """The last loss is joined above what reads it after the loop."""
+    return {"made": 'quoted = "so", "all"', "epoch": (before, f"{after}\naccelerator.{before}")}
+
+
 def listed(before, after):
     """The list is filled in the loop and joined after it."""
     return {
@@ -107,7 +112,7 @@ def closed(before, after):
 
 
 def guarded(before, after):
-    call = before.replace('("done")', '("loss", loss.item(), epoch)')
+    call = before.replace('("done")', '("epoch", epoch)')
     make = "if accelerator.is_main_process:\n    writer = SummaryWriter()"
     return {
         "imports": "from torch.utils.tensorboard import SummaryWriter",
@@ -232,6 +237,7 @@ AROUND = {
     ),
     ("metrics", "total_loss += loss.item()"): joined,
     ("metrics", "losses.append(loss.item())"): listed,
+    ("metrics", "print(loss.item())"): left,
     ("metrics", "meter.update(loss.item())"): metered,
     ("loading", "model.load_state_dict(torch.load(path))"): put("made"),
     ("model-attributes", "model.state_dict()"): put("end", "state = {}"),

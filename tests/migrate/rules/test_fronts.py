@@ -40,7 +40,7 @@ def test_what_is_said_to_a_class_before_a_writer_is_said_once(changed, name):
     report = changed(
         imports=IMPORTS,
         setup=BEFORE_WRITER,
-        epoch=guarded(SAID[name]),
+        step=guarded(SAID[name]),
         end=('state = {"board": board.state_dict()}', 'state = {"board": board.state_dict()}'),
     )
     assert [f for f in report.findings if "every process makes this writer" in f.message]

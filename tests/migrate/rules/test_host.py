@@ -10,7 +10,7 @@ UNCHANGED = {
         "setup": "crf = CRF(3)",
         "epoch": "shown = np.array(crf.decode(output))",
     },
-    "a number": {"imports": "import numpy as np", "epoch": "shown = np.array(loss.item())"},
+    "a number": {"imports": "import numpy as np", "step": "shown = np.array(loss.item())"},
     "a list of what was brought there": {
         "start": "found = []",
         "step": "found.append(output.detach().cpu())",

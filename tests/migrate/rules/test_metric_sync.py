@@ -88,6 +88,7 @@ for epoch in range(2):
     for (x,) in train:
         output = model(x)
         loss = output.mean()
+        most = output.max().item()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -100,7 +101,7 @@ with torch.no_grad():
 """
 
 
-@pytest.mark.parametrize(("end", "is_read"), [("print(right)", False), ("print(right, loss)", True)])
+@pytest.mark.parametrize(("end", "is_read"), [("print(right)", False), ("print(right, most)", True)])
 def test_names_that_a_later_loop_gives_anew_are_not_read_after_the_first(convert_text, end, is_read):
     report, _ = convert_text(LATER.format(end))
     assert is_read is any("read after this loop" in finding.message for finding in report.findings)

@@ -527,7 +527,7 @@ def test_a_loss_that_is_a_mean_is_not(convert_text, programs, name):
     ids=["set anew", "read before", "made of itself"],
 )
 def test_a_name_that_is_set_anew_before_it_is_read_is_not_told(convert_text, programs, epoch, is_told):
-    holes = {"step": "hits = (output > y).float().mean().item()\nprint(hits)", "epoch": epoch}
+    holes = {"step": "hits = (output > y).sum().item()\nprint(hits)", "epoch": epoch}
     report, _ = convert_text(programs(holes)[0])
 
     assert is_told is any("hits, read after this loop" in finding.message for finding in report.findings)

@@ -8,7 +8,7 @@ UNCHANGED = {
         "imports": "import tarfile",
         "end": "with tarfile.open('rows.tar.xz', 'r:xz') as tar:\n    rows = tar.getnames()",
     },
-    "nothing is said": {"epoch": "best = loss.item()"},
+    "nothing is said": {"epoch": "best = epoch + 1"},
     "a file that is read": {"setup": 'with open("rows.txt") as file:\n    rows = file.read()'},
     "the name alone": {"end": "say = print"},
     "what only hastens what was said": {"imports": "import sys", "epoch": "sys.stdout.flush()"},
@@ -35,9 +35,10 @@ def guarded(text):
 
 
 WRITER = "from torch.utils.tensorboard import SummaryWriter"
+JOINED = "loss = accelerator.reduce(loss, reduction='mean')\n"  # the last loss, where it is read after the loop
 PRINTS = {
     "at the end": {"end": ('print("done")', 'accelerator.print("done")')},
-    "in an epoch": {"epoch": ("print(epoch, loss.item())", "accelerator.print(epoch, loss.item())")},
+    "in an epoch": {"epoch": ("print(epoch, loss.item())", f"{JOINED}accelerator.print(epoch, loss.item())")},
     "in a batch": {"step": ('print("step", end="\\r")', 'accelerator.print("step", end="\\r")')},
     "under a condition": {"epoch": ("if epoch:\n    print(epoch)", "if epoch:\n    accelerator.print(epoch)")},
     "in a function": {
@@ -219,7 +220,7 @@ SHOWING = "def show(step, value):\n    print(step)\n    print(value)"
 
 
 def test_a_function_that_only_writes_is_left_and_its_calls_are_guarded(changed):
-    changed(setup=SHOWING, epoch=("show(epoch, loss.item())", guarded("show(epoch, loss.item())")))
+    changed(setup=SHOWING, epoch=("show(epoch, loss.item())", JOINED + guarded("show(epoch, loss.item())")))
 
 
 CALLBACKS = """
@@ -269,7 +270,7 @@ def test_a_function_whose_result_is_used_speaks_with_one_voice_inside(changed):
     function = "def show(value):\n    {}(value)\n    return value"
     changed(
         setup=(function.format("print"), function.format("accelerator.print")),
-        epoch="best = show(loss.item())",
+        epoch=("best = show(loss.item())", f"{JOINED}best = show(loss.item())"),
     )
 
 
@@ -277,7 +278,7 @@ def test_a_function_that_draws_random_numbers_is_entered_by_all(changed):
     function = "def show(value):\n    {}(value * torch.randn(1))"
     changed(
         setup=(function.format("print"), function.format("accelerator.print")),
-        epoch="show(loss.item())",
+        epoch=("show(loss.item())", f"{JOINED}show(loss.item())"),
     )
 
 
@@ -493,7 +494,7 @@ def test_a_writer_that_may_be_missing(changed):
     changed(
         imports=WRITER,
         ready=("writer = SummaryWriter()", f"writer = {OR_NONE}"),
-        epoch=(call.format(""), call.format(" and accelerator.is_main_process")),
+        epoch=(call.format(""), JOINED + call.format(" and accelerator.is_main_process")),
     )
 
 
@@ -844,7 +845,7 @@ def test_a_logger_of_tensorboard_without_torch(changed):
     changed(
         imports="import tensorboard_logger as tb_logger",
         ready=(f"{made}\n{start}", guarded(f"{made}\n{start}")),
-        epoch=(f"{call}\n{told}", guarded(f"{call}\n{told}")),
+        epoch=(f"{call}\n{told}", JOINED + guarded(f"{call}\n{told}")),
     )
 
 
