@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function, Module, Unit
+from migrate.programs.home.entry import is_there
 from migrate.programs.home.naming import Named, bound, covers, holding, reachable
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_from
 
 if TYPE_CHECKING:
@@ -89,20 +92,52 @@ def _names_all(facts: Facts, unit: Unit, wanted: Wanted, *, is_wide: bool) -> bo
 def _wide(facts: Facts, wanted: Wanted, *, everywhere: bool) -> Iterator[Home]:
     """The homes in which some objects are given, or are held by other objects.
 
-    Those come first in which what prepare names is held by nothing else, then those that are given least.
+    Those come first in which what prepare names is held by nothing else, then those that are given least; of two
+    functions that which leads to the training.
     """
-    found: list[tuple[int, int, bool, Home]] = []
+    found: list[tuple[int, int, bool, bool, Home]] = []
     for unit in facts.units:
         if not (everywhere or facts.is_editable(unit)) or (given := _given(facts, unit, wanted)) is None:
             continue
-        if any(_again(facts, unit, each) for each in given):
+        if not _is_in_time(facts, unit, given, wanted):
             continue
-        if any(each.module is not None for each in given) and not wanted.trains <= units_from(facts, unit):
-            continue  # prepare would come too late for those who read the name
         home = _started(facts, unit, given, wanted.keys)
         if home is not None and (everywhere or facts.is_editable(home.start)):
-            found.append((_held_beside(facts, unit, wanted), len(given), isinstance(unit, Module), home))
-    yield from (home for *_, home in sorted(found, key=lambda each: each[:3]))
+            leads = wanted.trains <= units_from(facts, unit)
+            found.append((_held_beside(facts, unit, wanted), len(given), isinstance(unit, Module), not leads, home))
+    yield from (home for *_, home in sorted(found, key=lambda each: each[:4]))
+
+
+def _is_in_time(facts: Facts, unit: Unit, given: list[Named], wanted: Wanted) -> bool:
+    """Whether a unit has all that it is given, once, and leads to the training that has the prepared ones from it."""
+    if any(_again(facts, unit, each) for each in given) or _trains_at_once(facts, unit, wanted):
+        return False
+    of_modules = [each for each in given if each.module is not None]
+    if of_modules and not wanted.trains <= units_from(facts, unit):
+        return False  # prepare would come too late for those who read the name
+    is_there_yet = not any(_is_made_by(facts, unit, each) for each in of_modules)
+    return is_there_yet and is_there(facts, unit, [each.target for each in given])
+
+
+def _is_made_by(facts: Facts, unit: Unit, named: Named) -> bool:
+    """Whether a unit runs for what gives a module its name: it is not there yet, as in `trainer = Trainer()`."""
+    assert named.module is not None
+    name = named.target.partition(".")[0].partition("[")[0]
+    made = (each.statement for each in facts.bindings_in(named.module) if each.target == name)
+    return any(unit in reached(facts, _entered(facts, statement)) for statement in made)
+
+
+def _trains_at_once(facts: Facts, unit: Unit, wanted: Wanted) -> bool:
+    """Whether a call that makes an object goes on to train with it: there is no place for prepare between the two."""
+    for named in _named(facts, unit, wanted):
+        made = {target for each in named.filled for target in _entered(facts, each)}
+        if made and wanted.trains <= reached(facts, made):
+            return True
+    return False
+
+
+def _entered(facts: Facts, statement: ast.stmt) -> Iterator[Function]:
+    return (target for node in walk(statement) if isinstance(node, ast.Call) for target in facts.targets(node))
 
 
 def _held_beside(facts: Facts, unit: Unit, wanted: Wanted) -> int:
@@ -116,7 +151,7 @@ def _given(facts: Facts, unit: Unit, wanted: Wanted) -> list[Named] | None:
     if not _names_all(facts, unit, wanted, is_wide=True):
         return None
     named = _named(facts, unit, wanted)
-    given = [each for each in named if each.is_given]
+    given = [each for each in named if not each.is_made]
     return given if len(given) < len(named) else None
 
 

@@ -18,6 +18,7 @@ from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.aliases import is_aside, other_names
 from migrate.programs.home.certain import is_asked, is_attribute_there, is_item_there, is_name_there
+from migrate.programs.home.entry import set_below
 from migrate.programs.home.passing import is_passing
 
 if TYPE_CHECKING:
@@ -194,7 +195,8 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
             facts.holding(value.origin) if value.role in _holders(role) and value.origin is not None else {}
             for value in values
         ]
-        keys = [key for key in holding[0] if key.isidentifier()] if holding else []
+        below = _below(facts, unit, owner) if any(holding) else None
+        keys = [key for key in holding[0] if key.isidentifier() and (below is None or key in below)] if holding else []
         holders = frozenset(value.origin for value in values if value.origin is not None)
         for key in keys:
             several = [origins(held.get(key, frozenset()), role) for held in holding]
@@ -207,7 +209,14 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
             if role is Role.LOADER and any(_is_begun(facts, held, found) for held in holding):
                 continue
             if is_attribute_there(facts, key, role, found) or is_asked(facts, unit, owner, key):
-                yield Named(f"{owner}.{key}", role, frozenset(found), statements, module, holders)
+                made = statements if below is None else below[key]
+                yield Named(f"{owner}.{key}", role, frozenset(found), made, module, holders)
+
+
+def _below(facts: Facts, unit: Unit, owner: str) -> Mapping[str, tuple[ast.stmt, ...]] | None:
+    """What an `__init__` has its object given by what it calls; None: the name is not that of such an object."""
+    is_own = isinstance(unit, Function) and unit.name == "__init__" and unit.itself is not None
+    return set_below(facts, unit) if isinstance(unit, Function) and is_own and owner == "self" else None
 
 
 def _holders(role: Role) -> tuple[Role, ...]:
@@ -338,7 +347,7 @@ def _owners(facts: Facts, unit: Unit) -> Iterator[tuple[str, Values, tuple[ast.s
     for parameter in (*unit.positional, *unit.node.args.kwonlyargs):
         if parameter.arg != own:
             yield parameter.arg, unit.parameters.get(parameter.arg, frozenset()), (), None
-    if own is not None and unit.name != "__init__":
+    if own is not None:
         yield "self", unit.parameters.get(own, frozenset()), (), None
     known = _locals(unit)
     for name, values in unit.module.names.items():

@@ -261,3 +261,73 @@ def test_a_loader_is_prepared_where_it_is_made(decide, body, home, expected):
     assert _called(program.home) == home
     stages = conversion.placement.stages.elsewhere
     assert [(_called(stage.unit), named.target) for stage in stages for named in stage.objects] == expected
+
+
+PARTS = """
+class Trainer:
+    def __init__(self):
+        {init}
+
+    def build_data(self):
+        self.loader = DataLoader(data)
+
+    def build_model(self):
+        self.net = nn.Linear(1, 1)
+
+    def {other}(self):
+        {optimizer}
+
+    def fit(self):
+        {fit}for x, y in self.loader:
+            self.net(x).sum().backward()
+            self.opt.step()
+
+{made}
+"""
+OPTIMIZER = "self.opt = optim.SGD(self.net.parameters(), lr=0.1)"
+ONCE = "trainer = Trainer()\ntrainer.fit()"
+ALL = ["self.loader", "self.net", "self.opt"]
+
+
+def parts(init, fit="", made=ONCE):
+    """The program whose `__init__` calls some methods; the optimizer is made below them where none of them makes it."""
+    calls = [f"self.{each}" for each in init]
+    is_apart = "build_optimizer()" in [*init, *fit.split("self.")]
+    return PARTS.format(
+        init="\n        ".join(calls if is_apart else [*calls, OPTIMIZER]),
+        other="build_optimizer" if is_apart else "show",
+        optimizer=OPTIMIZER if is_apart else "print(self)",
+        fit=f"self.{fit}\n        " if fit else "",
+        made=made,
+    )
+
+
+@pytest.mark.parametrize(
+    ("init", "fit", "made", "home", "start", "targets"),
+    [
+        (["build_data()", "build_model()"], "", ONCE, "__init__", "__init__", ALL),
+        (["build_data()", "build_model()", "build_optimizer()"], "", ONCE, "__init__", "__init__", ALL),
+        (["build_model()", "build_optimizer()", "build_data()"], "", ONCE, "__init__", "__init__", ALL),
+        (["build_model()", "build_optimizer()", "build_data()"], "", "Trainer().fit()", "__init__", "__init__", ALL),
+        (["build_data()", "build_model()"], "build_optimizer()", ONCE, "fit", "__init__", ALL),
+        (["build_model()"], "build_data()\n        self.build_optimizer()", ONCE, "fit", "__init__", ALL),
+    ],
+    ids=["two by methods", "all by methods", "data last", "without a name", "the optimizer late", "data late"],
+)
+def test_what_methods_set_is_there_below_their_calls(decide, init, fit, made, home, start, targets):
+    program, conversion = decide(HEAD + parts(init, fit, made))
+
+    assert not program.refusals
+    assert (_called(program.home), _called(program.start)) == (home, start)
+    assert [named.target for named in conversion.placement.stages.first.objects] == targets
+
+
+def test_a_method_that_an_init_enters_early_prepares_nothing_that_is_set_later(decide):
+    early = parts(["build_data()"]).replace("build_data()\n", "build_data()\n        self.net = nn.Linear(1, 1)\n", 1)
+    program, conversion = decide(
+        HEAD + early.replace("    def build_model(self):\n        self.net = nn.Linear(1, 1)\n", "")
+    )
+
+    assert not program.refusals
+    assert _called(program.home) == "__init__"
+    assert [named.target for named in conversion.placement.stages.first.objects] == ALL

@@ -1,0 +1,106 @@
+"""What an object holds by the time its `__init__` enters one of its methods.
+
+    def __init__(self):
+        self.build_data()                 # here there is no self.model to prepare a loader with
+        self.model = Net()
+
+A method finds what was set above the call that enters it first; one that no `__init__` enters finds all.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, TypeGuard
+
+from migrate.analysis.syntax import blocks, own_expressions, walk
+from migrate.analysis.units import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+
+
+def is_there(facts: Facts, unit: Unit, targets: Collection[str]) -> bool:
+    """Whether a method finds attributes of its object, `self.model`, whatever enters it."""
+    wanted = {target.split(".")[1].partition("[")[0] for target in targets if target.startswith("self.")}
+    if not wanted or not isinstance(unit, Function):
+        return True
+    for init in _constructors(facts, unit):
+        way = _Way(facts, unit)
+        if way.enters(init) and not wanted <= way.held:
+            return False
+    return True
+
+
+def set_below(facts: Facts, init: Function) -> dict[str, tuple[ast.stmt, ...]]:
+    """The attributes that an object is given by what its `__init__` calls, each with the statements that do so."""
+    found: dict[str, tuple[ast.stmt, ...]] = {}
+    for statement in init.body:
+        calls = (node for node in walk(statement) if isinstance(node, ast.Call))
+        way = _Way(facts, init)
+        for target in (target for call in calls for target in facts.targets(call)):
+            way.enters(target.original)
+        for name in way.held:
+            found[name] = (*found.get(name, ()), statement)
+    return found
+
+
+def _constructors(facts: Facts, unit: Function) -> set[Function]:
+    """Each `__init__` of a method's object that leads to it."""
+    found: set[Function] = set()
+    seen: set[Unit] = set()
+    waiting: list[Unit] = [unit]
+    while waiting:
+        each = waiting.pop()
+        if each in seen or not isinstance(each, Function):
+            continue
+        seen.add(each)
+        if each.name == "__init__" and _is_of_one_object(each, unit):
+            found.add(each)
+        waiting += [call.caller.original for call in facts.callers(each)]
+    return found
+
+
+def _is_of_one_object(one: Function, other: Function) -> bool:
+    """Whether two methods may have the same object: one's class is the other's, or is derived from it."""
+    if one.owner is None or other.owner is None:
+        return False
+    return one.owner in other.owner.mro() or other.owner in one.owner.mro()
+
+
+class _Way:
+    """The way to a method of an object, in the order in which statements run, and what the object is given on it."""
+
+    def __init__(self, facts: Facts, to: Function) -> None:
+        self._facts = facts
+        self._to = to
+        self._seen: set[Function] = set()
+        self.held: set[str] = set()
+
+    def enters(self, function: Function) -> bool:
+        """Whether a function comes to the method; what it sets until then, or in all, is held."""
+        if function is self._to:
+            return True
+        if function in self._seen:
+            return False
+        self._seen.add(function)
+        return self._runs(function, function.body)
+
+    def _runs(self, function: Function, body: Sequence[ast.stmt]) -> bool:
+        for statement in body:
+            parts = [node for part in own_expressions(statement) for node in walk(part)]
+            calls = (node for node in parts if isinstance(node, ast.Call))
+            if any(self.enters(target.original) for call in calls for target in self._facts.targets(call)):
+                return True
+            if (itself := function.itself) is not None and _is_of_one_object(function, self._to):
+                self.held |= {node.attr for node in parts if _is_set(node, itself.arg)}
+            if any(self._runs(function, block) for block in blocks(statement)):
+                return True
+        return False
+
+
+def _is_set(node: ast.AST, owner: str) -> TypeGuard[ast.Attribute]:
+    is_stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    return is_stored and isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == owner
