@@ -43,7 +43,7 @@ from migrate.rules.handed_devices import (
     redirect_parameters,
     sees,
 )
-from migrate.rules.idle import drop_idle_flags, drop_idle_functions
+from migrate.rules.idle import drop_idle_flags, idle_functions
 from migrate.rules.own_gpu import name_own, name_users
 from migrate.rules.placing import kept_moves
 from migrate.rules.rule import rule
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Values
+    from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -61,12 +63,13 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     """Remove or redirect device variables, parameters and set_device calls."""
     inside: set[int] = set()
     staying: list[Choice] = []
+    idle: dict[Unit, ast.FunctionDef] = {}
     for unit in conversion.ordered_units:
         for choice in choices(conversion.facts, unit):
             is_home = unit is conversion.program.start
             if _is_there(conversion, choice) if is_home else is_redirected(conversion, choice):
                 _settle(conversion, draft, choice)
-                drop_idle_functions(conversion, draft, choice)
+                idle.update(idle_functions(conversion, choice))
                 _overwritten(conversion, draft, choice)
                 is_read = device_line(conversion, choice) is not None
                 for other in choice.others:
@@ -77,6 +80,9 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                 staying.append(choice)
     for unit in (*conversion.program.outsiders, *conversion.access.around):
         staying += choices(conversion.facts, unit) if conversion.facts.is_editable(unit) else ()
+    for function in idle.values():
+        draft.remove(function)
+    staying = [choice for choice in staying if choice.unit not in idle]
     named = name_own(conversion, draft, staying)
     for choice in staying:
         if choice not in named and not name_users(conversion, draft, choice):
@@ -275,7 +281,8 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
     facts = conversion.facts
     is_name = choice.target.isidentifier()
     home_tree = facts.tree(choice.statement)
-    own = {id(node) for statement in (choice.statement, *choice.others) for node in ast.walk(statement)}
+    own = {id(node) for node in choice.nodes()}
+    mine = own | {id(value.origin) for node in choice.nodes() for value in _given(facts, node)}
     for module in facts.modules:
         tree = facts.tree(module.tree)
         if is_name and tree is not home_tree and not _is_imported(conversion, module, choice):
@@ -291,8 +298,13 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
                     values = facts.values(node)
                     made = {id(value.origin) for value in values if value.origin is not None}
                     is_told = from_user(values) or is_told_or_chosen(facts, values)
-                    if not values or is_told or (facts.is_device(values) and (not made or made & own)):
+                    if not values or is_told or (facts.is_device(values) and (not made or made & mine)):
                         yield node
+
+
+def _given(facts: Facts, node: ast.AST) -> Values:
+    """What a statement gives its variable, which a function that it calls may make: `self.device = get_device()`."""
+    return facts.values(node.value) if isinstance(node, ast.Assign) else frozenset()
 
 
 def _may_be_held(facts: Facts, choice: Choice, node: ast.Attribute) -> bool:

@@ -14,6 +14,8 @@ from migrate.rules.placing import dropped, says_nothing, without
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -33,16 +35,29 @@ def drop_idle_flags(conversion: Conversion, draft: Draft) -> None:
                 draft.remove(statement)
 
 
-def drop_idle_functions(conversion: Conversion, draft: Draft, choice: Choice) -> None:
-    """Remove `def get_device():` with its only call."""
+def idle_functions(conversion: Conversion, choice: Choice) -> Iterator[tuple[Function, ast.FunctionDef]]:
+    """`def get_device():`, a function or a method, that goes with its only call; and where it is defined."""
     facts = conversion.facts
     call = getattr(choice.statement, "value", None)
     for target in facts.targets(call) if isinstance(call, ast.Call) and choice.cpu is None else ():
-        node = target.node
-        read = [n for n in facts.tree(node).nodes if isinstance(n, ast.Name) and n.id == target.name]
-        is_own = len(facts.callers(target)) == 1 and len(read) == 1 and facts.unit(node) is not target
-        if isinstance(node, ast.FunctionDef) and is_own and not _is_exported(conversion, target.name):
-            draft.remove(node)
+        is_own = len(facts.callers(target)) == 1 and facts.unit(target.node) is not target
+        if isinstance(target.node, ast.FunctionDef) and is_own and len(list(_mentions(facts, target))) == 1:
+            if not _is_exported(conversion, target.name):
+                yield target, target.node
+
+
+def _mentions(facts: Facts, function: Function) -> Iterator[ast.AST]:
+    """Where a function is read by its name; of a method, of whatever object, and where another has its name."""
+    if function.owner is None:
+        nodes = facts.tree(function.node).nodes
+        return (node for node in nodes if isinstance(node, ast.Name) and node.id == function.name)
+    everywhere = (node for module in facts.modules for node in facts.tree_of(module).nodes)
+    return (
+        node
+        for node in everywhere
+        if (isinstance(node, ast.Attribute) and node.attr == function.name)
+        or (isinstance(node, ast.FunctionDef) and node.name == function.name and node is not function.node)
+    )
 
 
 def _flags(conversion: Conversion, nodes: list[ast.AST]) -> Iterator[ast.Assign]:

@@ -82,14 +82,21 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
 
 def only_asks(facts: Facts, function: Function) -> bool:
     """Whether a function does nothing but give the best device there is."""
-    waiting = [statement for statement in function.body if not is_docstring(statement)]
+    named: set[str] = set()
+    waiting = [statement for statement in reversed(function.body) if not is_docstring(statement)]
     while waiting:
-        statement = waiting.pop()
-        if isinstance(statement, ast.If) and flag(facts, statement.test) is None:
-            waiting += [*statement.body, *statement.orelse]
-        elif not isinstance(statement, ast.Return) or not _gives_device(facts, statement.value):
-            return False
-    return not function.positional
+        match waiting.pop():
+            case ast.If(test, body, orelse) if flag(facts, test) is None:
+                waiting += [*body, *orelse]
+            case ast.Assign([ast.Name(name)], value) if _gives_device(facts, value):
+                named.add(name)
+            case ast.Return(ast.Name(name)) if name in named:
+                pass
+            case ast.Return(value) if _gives_device(facts, value):
+                pass
+            case _:
+                return False
+    return all(parameter is function.itself for parameter in function.positional)
 
 
 def _gives_device(facts: Facts, value: ast.expr | None) -> bool:

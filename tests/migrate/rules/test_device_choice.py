@@ -1,3 +1,5 @@
+import textwrap
+
 import pytest
 
 from migrate.options import Options
@@ -335,6 +337,71 @@ def test_a_function_with_a_flag_goes_on_deciding(changed):
         setup=(helper, helper.replace("device = get_device()", chosen)),
         batch=("x, y = x.to(device), y.to(device)", ""),
     )
+
+
+NAMED = HELPER.replace("        return ", "        device = ").replace(
+    "    return torch", "    else:\n        device = torch"
+)
+NAMED = NAMED.replace("\n\ndevice =", "\n    return device\n\ndevice =")
+
+
+def test_so_does_one_that_gives_what_it_has_named(changed):
+    changed(accelerator="", setup=(NAMED, ACCELERATOR), batch=("x, y = x.to(device), y.to(device)", ""))
+
+
+OF_AN_OBJECT = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+{helper}
+class Trainer:
+    def __init__(self):
+        self.device = {call}
+        self.model = made(self.device)
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+        self.loader = DataLoader(torch.ones(8, 4), batch_size=4)
+
+{method}    def fit(self):
+        for x in self.loader:
+            self.optimizer.zero_grad()
+            self.model(x.to(self.device)).mean().backward()
+            self.optimizer.step()
+
+
+def made(device):
+    return nn.Linear(4, 4).to(device)
+
+
+Trainer().fit()
+"""
+ASKS = """\
+def get_device({}):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return device
+
+"""
+
+
+@pytest.mark.parametrize("is_method", [False, True], ids=["a function", "a method"])
+def test_the_device_of_an_object_is_that_which_a_function_gave_it(convert_text, is_method):
+    method = textwrap.indent(ASKS.format("self"), "    ").replace("    \n", "\n") if is_method else ""
+    helper, call = ("", "self.get_device()") if is_method else (ASKS.format(""), "get_device()")
+    report, result = convert_text(OF_AN_OBJECT.format(helper=helper, call=call, method=method))
+
+    assert "self.device = self.accelerator.device\n" in result
+    assert "get_device" not in result
+    assert "cpu=" not in result
+    assert not [finding for finding in report.findings if "MPS" in finding.message]
+
+
+def test_a_method_that_another_class_has_too_stays(convert_text):
+    other = "class Other(Trainer):\n    def get_device(self):\n        return torch.device('cpu')\n\n\ndef made"
+    method = textwrap.indent(ASKS.format("self"), "    ").replace("    \n", "\n")
+    text = OF_AN_OBJECT.format(helper="", call="self.get_device()", method=method)
+    _, result = convert_text(text.replace("def made", other))
+
+    assert result.count("def get_device(self):") == 2
 
 
 PARSED = """\
