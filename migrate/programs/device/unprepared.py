@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.construction import is_constructor
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, LOOPS, TRIES, blocks, own_expressions
 from migrate.analysis.units import Function
@@ -29,7 +30,7 @@ _AT_TIMES = (ast.IfExp, ast.BoolOp, ast.Lambda)
 def runs_unprepared(facts: Facts, program: Program, mine: set[ast.AST]) -> bool:
     """Whether one of the models runs on a way that does not lead through the home of its program."""
     home = program.home
-    if home is program.start or not isinstance(home, Function):
+    if home is program.start or not isinstance(home, Function) or _sets_up(home, program.start):
         return False
     return any(
         origins(facts.values(use.node.func), Role.MODEL) & mine
@@ -37,6 +38,11 @@ def runs_unprepared(facts: Facts, program: Program, mine: set[ast.AST]) -> bool:
         and _is_reached_without(facts, home, use.node, frozenset())
         for use in facts.calls
     )
+
+
+def _sets_up(home: Function, start: Unit | None) -> bool:
+    """Whether both are the `__init__` of one object, that of its base first: whatever runs the object comes later."""
+    return isinstance(start, Function) and is_constructor(start) and is_constructor(home)
 
 
 def _is_reached_without(facts: Facts, home: Function, node: ast.AST, seen: frozenset[Unit]) -> bool:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import walk
-from migrate.analysis.units import Function, Module, Unit
+from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.entry import is_there
 from migrate.programs.home.naming import Named, bound, covers, holding, reachable
 from migrate.programs.reach.callees import reached
-from migrate.programs.reach.outsiders import units_from
+from migrate.programs.reach.outsiders import is_inside_model, units_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,7 +68,7 @@ def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | No
     ]
     if fitting:
         unit = _leading(facts, fitting, wanted)
-        return Home(unit, unit)
+        return Home(unit, _first_init(facts, unit))
     return next(_wide(facts, wanted, everywhere=everywhere), None)
 
 
@@ -181,7 +181,7 @@ def entered_again(facts: Facts, wanted: Wanted) -> tuple[Unit, Named, ast.AST] |
 def _started(facts: Facts, unit: Unit, given: list[Named], keys: Mapping[ast.AST, str]) -> Home | None:
     """The home with what makes the objects that it is given: there the accelerator is made. None: no one such place."""
     if not given:
-        return Home(unit, unit, is_wide=True, keys=keys)
+        return Home(unit, _first_init(facts, unit), is_wide=True, keys=keys)
     mine = {origin for each in given for origin in each.origins}
     start, entry = unit, None
     for _ in range(_DEEPEST):
@@ -218,6 +218,25 @@ def _is_held(facts: Facts, unit: Function, mine: set[ast.AST]) -> bool:
         if value.role is Role.INSTANCE and value.origin is not None
         for held in facts.holding(value.origin).values()
     )
+
+
+def _first_init(facts: Facts, unit: Unit) -> Unit:
+    """Of an `__init__` that of its base, which it calls and which runs before all else; else the unit itself.
+
+    A base has the accelerator for all that are derived from it: where one of them is set up otherwise, it has none.
+    """
+    if not isinstance(unit, Function) or unit.name != "__init__" or is_inside_model(facts, unit):
+        return unit
+    first = _constructor(unit)
+    if first is None or not facts.is_editable(first):
+        return unit
+    assert unit.owner is not None
+    made = [cls for call in facts.callers(first) for cls in _classes_of(call.caller)]
+    return first if made and all(unit.owner in cls.mro() for cls in made) else unit
+
+
+def _classes_of(unit: Unit) -> list[Class]:
+    return [unit.owner] if isinstance(unit, Function) and unit.owner is not None else []
 
 
 def _constructor(unit: Function) -> Function | None:

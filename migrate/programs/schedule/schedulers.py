@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.programs.values.lengths import lengths
 from migrate.programs.values.sources import Sources, received
@@ -140,7 +140,7 @@ def counts_given(facts: Facts, schedule: Schedule) -> Iterator[ast.expr]:
 
 
 def made_with(facts: Facts, made: Iterable[ast.AST]) -> tuple[ast.AST, ...]:
-    """What schedulers are made with, and what that was made of."""
+    """What schedulers are made with beside their optimizer, and what that was made of."""
     calls = (origin for origin in made if isinstance(origin, ast.Call))
-    given = [argument for call in calls for argument in arguments(call)]
+    given = [a for call in calls for a in arguments(call) if Role.OPTIMIZER not in roles(facts.values(a))]
     return tuple(facts.once(Sources).behind(given))

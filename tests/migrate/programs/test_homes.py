@@ -331,3 +331,43 @@ def test_a_method_that_an_init_enters_early_prepares_nothing_that_is_set_later(d
     assert not program.refusals
     assert _called(program.home) == "__init__"
     assert [named.target for named in conversion.placement.stages.first.objects] == ALL
+
+
+DERIVED = """
+class Base:
+    def __init__(self):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def fit(self):
+        for x, y in self.loader:
+            self.net(x.to(self.device)).sum().backward()
+            self.opt.step()
+
+
+class Mine(Base):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(1, 1).to(self.device)
+        self.opt = optim.SGD(self.net.parameters(), lr=0.1)
+        self.loader = DataLoader(data)
+
+
+class Sample:
+    def __init__(self):
+        {sample}.__init__(self)
+
+
+Sample()
+trainer = Mine()
+trainer.fit()
+"""
+
+
+@pytest.mark.parametrize(("sample", "start"), [("object", "Base"), ("Base", "Mine")], ids=["alone", "another beside"])
+def test_the_base_of_a_trainer_makes_the_accelerator_where_all_objects_are_the_trainers(decide, sample, start):
+    text = DERIVED.format(sample=sample).replace("class Sample:", f"class Sample({sample}):")
+    program, conversion = decide(HEAD + text)
+
+    assert not program.refusals
+    assert (program.home.owner.name, program.start.owner.name) == ("Mine", start)
+    assert [named.target for named in conversion.placement.stages.first.objects] == ALL

@@ -395,6 +395,43 @@ def test_the_device_of_an_object_is_that_which_a_function_gave_it(convert_text, 
     assert not [finding for finding in report.findings if "MPS" in finding.message]
 
 
+BASE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+
+class Base:
+    def __init__(self):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def fit(self):
+        for x in self.loader:
+            self.optimizer.zero_grad()
+            self.model(x.to(self.device)).mean().backward()
+            self.optimizer.step()
+
+
+class Trainer(Base):
+    def __init__(self):
+        super().__init__()
+        self.model = nn.Linear(4, 4).to(self.device)
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+        self.loader = DataLoader(torch.ones(8, 4), batch_size=4)
+
+
+Trainer().fit()
+"""
+
+
+def test_the_device_that_a_base_chooses_is_the_accelerators_which_it_makes(convert_text):
+    _, result = convert_text(BASE)
+
+    assert "    def __init__(self):\n        self.accelerator = Accelerator()\n\n    def fit(self)" in result
+    assert "self.accelerator.backward(self.model(x).mean())" in result
+    assert "self.model = nn.Linear(4, 4)\n" in result
+
+
 def test_a_method_that_another_class_has_too_stays(convert_text):
     other = "class Other(Trainer):\n    def get_device(self):\n        return torch.device('cpu')\n\n\ndef made"
     method = textwrap.indent(ASKS.format("self"), "    ").replace("    \n", "\n")

@@ -31,3 +31,14 @@ def test_it_is_refused_where_it_can_only_be_made_afterwards(refused_text):
     text = f"{head}def fit(model, optimizer, loader):\n{body}\nfit(model, optimizer, loader)\n"
 
     refused_text(text, "MIG118", "CosineAnnealingLR", ["stepped per epoch"])
+
+
+def test_the_length_that_what_trains_the_model_reads_is_not_that_of_its_scheduler(convert_text):
+    head, _, loop = TEXT.partition("SCHEDULE\n")
+    body = "".join(f"    {line}\n" for line in (*loop.splitlines(), "print(len(loader))", "return model"))
+    made = "schedule = optim.lr_scheduler.StepLR(optimizer, 1)"
+    fit = f"def fit(model, optimizer, loader, schedule):\n{body}\n{made}\n"
+    report, result = convert_text(head + fit + "model = fit(model, optimizer, loader, schedule)\n")
+
+    assert not [finding for finding in report.findings if finding.code == "MIG118"]
+    assert "accelerator.backward(loss)" in result
