@@ -1,13 +1,16 @@
-"""Programs put together from common ways of writing each part: converted they say what they said (E1) and, on two
-processes, evaluate exactly (E3), with one voice (E4), at the same rates (E5).
+"""Programs put together from common ways of writing each part, and of where a trainer makes its parts: converted they
+say what they said (E1) and, on two processes, evaluate exactly (E3), with one voice (E4), at the same rates (E5), and
+train as one process does where the global batch is the same (E2).
 """
 
 import random
+import re
 
+import idioms
 import pytest
+import trainers
 from asked import RUNS, SEED
 from executions import Stage
-from idioms import made
 
 from migrate.options import Options
 from migrate.pipeline import run
@@ -15,11 +18,15 @@ from migrate.pipeline import run
 pytestmark = pytest.mark.torture
 PORTIONS = 4
 FROZEN = ["--lr", "0"]
+TOLD = {idioms: "common ways of each part", trainers: "where a trainer makes its parts"}
+NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+CLOSE = 2e-3
 
 
 @pytest.mark.parametrize("portion", range(PORTIONS))
-def test_the_contracts_hold(portion, record, is_late, tmp_path):
-    chance = random.Random(f"{SEED} idioms {portion}")  # noqa: S311 (a choice, not a secret)
+@pytest.mark.parametrize("kind", [idioms, trainers], ids=["idioms", "trainers"])
+def test_the_contracts_hold(kind, portion, record, is_late, tmp_path):
+    chance = random.Random(f"{SEED} {kind.__name__} {portion}")  # noqa: S311 (a choice, not a secret)
     counts = dict.fromkeys(("programs", "refused", "hold", "fail"), 0)
     failures = []
     (tmp_path / "stage").mkdir()
@@ -27,13 +34,13 @@ def test_the_contracts_hold(portion, record, is_late, tmp_path):
         for number in range(RUNS // PORTIONS):
             if is_late():
                 break
-            program, folder = made(chance), tmp_path / str(number)
+            program, folder = kind.made(chance), tmp_path / str(number)
             converted, told = performed(program, folder, stage)
             counts["programs"] += 1
             counts["fail" if told else "hold" if converted else "refused"] += 1
             if told:
                 failures.append(f"{folder} ({program.ways}): {told}")
-    record("idioms", "common ways of each part", **counts)
+    record(kind.__name__, TOLD[kind], **counts)
     assert not failures, "\n\n".join(failures)
 
 
@@ -74,6 +81,20 @@ def together(program, before, after, stage):
     if not program.tags & {"rate by corners", "rate by loss", "stops by loss"}:
         if lines(both[1][0], "lr") != lines(training, "lr"):
             return f"E5:\n{training.output}\n{both[1][0].output}"
+    return split(training, after, stage)
+
+
+def split(training, after, stage):
+    """What differs on two processes that share each batch out: nothing but the order in which numbers are added up."""
+    shared = after.with_name("split.py")
+    shared.write_text(after.read_text().replace("= Accelerator(", "= Accelerator(split_batches=True, "))
+    main, other = stage.together(shared, [])
+    if main.status or other.status:
+        return f"on two processes that share batches:\n{main.errors[-900:]}\n{other.errors[-900:]}"
+    for kind in ("train", "val"):
+        before, now = ([[*map(float, NUMBER.findall(line))] for line in lines(ran, kind)] for ran in (training, main))
+        if before != [pytest.approx(numbers, rel=CLOSE, abs=CLOSE) for numbers in now]:
+            return f"E2:\n{training.output}\n{main.output}"
     return ""
 
 
