@@ -122,8 +122,13 @@ def made(chance: random.Random) -> Made:
 def _ways(chance: random.Random) -> dict[str, str]:
     while True:
         ways = {part: chance.choice([*WAYS]) for part in PARTS}
-        if all(WAYS[ways[part]] >= WAYS[ways[other]] for part, each in PARTS.items() for other in each.needs):
+        if all(_can_have(ways[part], ways[other]) for part, each in PARTS.items() for other in each.needs):
             return ways
+
+
+def _can_have(way: str, other: str) -> bool:
+    """Whether a part is there for another one: what a base makes it makes of its own."""
+    return WAYS[way] >= WAYS[other] and (WAYS[way] is not When.BASE or WAYS[other] is When.BASE)
 
 
 def _order(chance: random.Random) -> list[str]:

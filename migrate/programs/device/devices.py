@@ -9,7 +9,7 @@ from migrate.analysis.known.tensors import DEVICE_TEXT
 from migrate.analysis.known.training import NO_GRAD
 from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
-from migrate.analysis.syntax import arguments, is_docstring, is_main_guard
+from migrate.analysis.syntax import arguments, is_docstring, is_main_guard, reads
 from migrate.analysis.units import Function
 from migrate.programs.device.tensor_types import casts_to_gpu, condition
 from migrate.programs.values.conditions import asks_for_data, asks_for_turn, denied, flag, negated
@@ -96,7 +96,8 @@ def only_asks(facts: Facts, function: Function) -> bool:
                 pass
             case _:
                 return False
-    return all(parameter is function.itself for parameter in function.positional)
+    read = {name for statement in function.body for name in reads(statement)}
+    return all(parameter is function.itself or parameter.arg not in read for parameter in function.positional)
 
 
 def _gives_device(facts: Facts, value: ast.expr | None) -> bool:

@@ -345,8 +345,14 @@ NAMED = HELPER.replace("        return ", "        device = ").replace(
 NAMED = NAMED.replace("\n\ndevice =", "\n    return device\n\ndevice =")
 
 
-def test_so_does_one_that_gives_what_it_has_named(changed):
-    changed(accelerator="", setup=(NAMED, ACCELERATOR), batch=("x, y = x.to(device), y.to(device)", ""))
+@pytest.mark.parametrize("given", ["", "args"])
+def test_so_does_one_that_gives_what_it_has_named_whatever_it_is_handed(changed, given):
+    helper = NAMED.replace("get_device()", f"get_device({given})")
+    changed(
+        accelerator="",
+        setup=(f"args = [1]\n{helper}", f"args = [1]\n{ACCELERATOR}"),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+    )
 
 
 OF_AN_OBJECT = """
