@@ -14,6 +14,13 @@ THROUGH_WRAPPER = frozenset(
     require_backward_grad_sync""".split()
 )
 
+#: Functions that change the layers which they are handed: how their names begin.
+CHANGES_LAYERS = (
+    *(f"torch.nn.utils.{name}" for name in ("prune.", "parametrize.", "parametrizations.", "remove_")),
+    *(f"torch.nn.utils.{name}" for name in ("spectral_norm", "weight_norm", "vector_to_parameters")),
+    *("torch.quantization.", "torch.ao.quantization.", "torch.ao.pruning.", "torch_pruning."),
+)
+
 CLIPPING = {
     "torch.nn.utils.clip_grad_norm_": "clip_grad_norm_",
     "torch.nn.utils.clip_grad_norm": "clip_grad_norm_",

@@ -9,10 +9,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
+from migrate.analysis.known import training
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, root_name, walk
 from migrate.analysis.units import Function
 from migrate.programs.chance.calls import is_draw
+from migrate.programs.reach.outsiders import is_inside_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 _MUTATORS = frozenset(
     """append extend insert pop remove clear update setdefault step zero_grad load_state_dict train eval add sort
     put send seed manual_seed accumulate summarize reverse discard appendleft extendleft popleft popitem
-    register_buffer register_parameter register_module add_module""".split()
+    register_buffer register_parameter register_module add_module reset_running_stats""".split()
 )
 #: Methods by which a model changes itself, and tensors do not.
 _OF_MODELS = frozenset("to cuda cpu half float double bfloat16".split())
@@ -69,9 +71,10 @@ class Effects:
             elif isinstance(node, ast.Call):
                 if self._is_mutator(node, fresh) or is_draw(self._facts, node):
                     return True  # a drawn number moves the random stream on
-                if self._facts.called(node) & (known.SETTING | known.EXITS):
+                called = self._facts.called(node)
+                if called & (known.SETTING | known.EXITS) or any(n.startswith(training.CHANGES_LAYERS) for n in called):
                     return True
-                for target in (*self._facts.targets(node), *self._handed(node)):
+                for target in (*self._facts.targets(node), *self._handed(node), *self._of_layers(node)):
                     inner = own and target.owner is unit.owner
                     if id(target) not in seen and self.changes(target, seen | {id(unit)}, own=inner):
                         return True
@@ -100,6 +103,16 @@ class Effects:
         """The functions that a call is handed and runs: `net.apply(init_weights)`."""
         for argument in arguments(call):
             yield from (value.unit for value in self._facts.values(argument) if isinstance(value.unit, Function))
+
+    def _of_layers(self, call: ast.Call) -> Iterator[Function]:
+        """The methods that a call on a layer may enter: `for layer in self.modules(): layer.prune(threshold)`."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or self._facts.targets(call) or self._facts.names(func.value):
+            return
+        values = self._facts.values(func.value)
+        if not values or Role.PARAMETERS in roles(values):
+            named = (unit for unit in self._facts.functions if unit.name == func.attr)
+            yield from (unit for unit in named if is_inside_model(self._facts, unit))
 
     def _is_made(self, node: ast.expr) -> bool:
         """Whether an expression makes an object: `[]`, `np.zeros(size)`, `tf.HistogramProto()`."""
