@@ -9,6 +9,7 @@ it does where the other part runs copies of the model on all GPUs (`torch.nn.par
 refused.
 A function that only changes the DataParallel it is handed (`patch_replication_callback(model)`) is no longer called.
 What `if isinstance(model, nn.DataParallel): model = model.module` took out of its wrapper is taken out in any case.
+Where the program may go on training by this name, it keeps its wrapper, and the model inside is asked what it is asked.
 Launch one process for each GPU instead: `runtime launch --num_processes 8 train.py`.
 Left alone, with the reason: DistributedDataParallel and process groups in a branch of their own, DataParallel over
 another dimension than the first.
@@ -30,6 +31,7 @@ from migrate.programs.output.wrapped import (
     for_one_device,
     module_accesses,
     splitting,
+    taken_out_of_training,
 )
 from migrate.programs.reach.unused import Unused
 from migrate.rules.imports import drop_unused
@@ -125,19 +127,32 @@ def _module_access(conversion: Conversion, draft: Draft) -> None:
         and module_accesses(facts, node, conversion.program.model_origins)
         and facts.unit(node) in conversion.units
     ]
+    kept = {node for node in accesses if _keeps_wrapper(conversion, draft, node, node.value)}
     for node in accesses:
-        _ask_inside(conversion, draft, node, node.value)
+        if node not in kept:
+            _ask_inside(conversion, draft, node, node.value)
     for choice, side in alike_values(facts, accesses):
-        draft.join(choice, "", {"side": side})
+        if not (isinstance(side, ast.Attribute) and _keeps_wrapper(conversion, draft, choice, side.value)):
+            draft.join(choice, "", {"side": side})
     for use in conversion.uses:
         if asked_for_module(facts, use.node, conversion.program.model_origins):
-            _ask_inside(conversion, draft, use.node, use.node.args[0])
+            if not _keeps_wrapper(conversion, draft, use.node, use.node.args[0]):
+                _ask_inside(conversion, draft, use.node, use.node.args[0])
     for branch in alike(facts, accesses):
         inside = [a for a in accesses for s in branch.body if a in ast.walk(s)]
-        if not branch.orelse and not any(_is_prepared(conversion, access, access.value) for access in inside):
+        needed = [a for a in inside if a not in kept and _is_prepared(conversion, a, a.value)]
+        if not branch.orelse and not needed:
             draft.remove(branch)  # `model = model`
         else:
             draft.fold(branch, keep="body" if inside else "orelse")
+
+
+def _keeps_wrapper(conversion: Conversion, draft: Draft, inner: ast.expr, model: ast.expr) -> bool:
+    """Whether a name that is given the model inside of what it holds is one to train by: it goes on holding that."""
+    statement = taken_out_of_training(conversion.facts, conversion.program, inner, model)
+    if statement is not None:
+        draft.remove(statement)
+    return statement is not None
 
 
 def _ask_inside(conversion: Conversion, draft: Draft, node: ast.expr, model: ast.expr) -> None:

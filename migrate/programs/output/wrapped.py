@@ -80,15 +80,31 @@ def alike(facts: Facts, accesses: Collection[ast.Attribute]) -> Iterator[ast.If]
 
 def _takes_out(node: ast.If, access: ast.Attribute) -> bool:
     """`if ...: model = model.module`, and nothing else."""
-    statement = node.body[0]
+    return not node.orelse and len(node.body) == 1 and _is_given(node.body[0], access, access.value)
+
+
+def _is_given(statement: ast.stmt, inner: ast.expr, model: ast.expr) -> bool:
+    """`model = model.module`: whether a name is given the model inside of what it holds."""
     return (
-        not node.orelse
-        and len(node.body) == 1
-        and isinstance(statement, ast.Assign)
+        isinstance(statement, ast.Assign)
         and len(statement.targets) == 1
-        and statement.value is access
-        and ast.unparse(statement.targets[0]) == ast.unparse(access.value)
+        and statement.value is inner
+        and ast.unparse(statement.targets[0]) == ast.unparse(model)
     )
+
+
+def taken_out_of_training(facts: Facts, program: Program, inner: ast.expr, model: ast.expr) -> ast.stmt | None:
+    """`self.model = self.model.module`, where the program may go on training by this name; it may be wrapped again.
+
+    A parameter of a function that trains nothing is that function's own.
+    """
+    statement, unit = facts.tree(inner).statement(inner), facts.unit(inner)
+    if not _is_given(statement, inner, model):
+        return None
+    is_parameter = isinstance(unit, Function) and ast.unparse(model) in unit.parameter_names
+    if is_parameter and not {loop.unit for loop in program.training} & reached(facts, [unit]):
+        return None
+    return statement
 
 
 def alike_values(facts: Facts, accesses: Collection[ast.Attribute]) -> Iterator[tuple[ast.IfExp, ast.expr]]:

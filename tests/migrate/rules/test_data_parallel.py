@@ -564,3 +564,83 @@ def test_a_model_that_was_not_in_data_parallel_is_given_what_it_was(convert_text
     _, result = convert_text(BROUGHT.format(model="Net().cuda()", batch="n = x.size(0)", given="x"))
 
     assert "model(x) - y.to(accelerator.device)" in result
+
+
+UNWRAPPED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, model, loader):
+        self.loader = loader
+        self.model = nn.DataParallel(model)
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+
+    def epoch(self):
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            nn.functional.mse_loss(self.model(x), y).backward()
+            self.optimizer.step()
+
+    def save(self):
+        {inside}
+        torch.save(self.model.state_dict(), "model.pt")
+        {again}
+
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+trainer = Trainer(nn.Linear(2, 1), loader)
+for epoch in range(3):
+    trainer.epoch()
+    trainer.save()
+"""
+SAVED = """
+    def save(self):
+        self.accelerator.save(self.accelerator.unwrap_model(self.model).state_dict(), "model.pt")
+
+
+"""
+INSIDE_ITSELF = {
+    "at once": "self.model = self.model.module",
+    "where it has one": "if isinstance(self.model, nn.DataParallel):\n            self.model = self.model.module",
+    "where there are GPUs": "if torch.cuda.device_count() > 1:\n            self.model = self.model.module",
+    "by a choice": "self.model = self.model.module if hasattr(self.model, 'module') else self.model",
+    "by getattr": "self.model = getattr(self.model, 'module', self.model)",
+}
+
+
+@pytest.mark.parametrize("again", ["self.model = nn.DataParallel(self.model)", ""])
+@pytest.mark.parametrize("inside", INSIDE_ITSELF)
+def test_a_model_that_goes_on_training_keeps_its_wrapper(convert_text, inside, again):
+    _, result = convert_text(UNWRAPPED.format(inside=INSIDE_ITSELF[inside], again=again))
+
+    assert SAVED in result
+
+
+def test_a_parameter_of_what_trains_keeps_its_wrapper(convert_text):
+    text = """
+    import torch
+    from torch import nn, optim
+    from torch.utils.data import DataLoader, TensorDataset
+
+
+    def train(model, loader, optimizer):
+        model = model.module
+        for x, y in loader:
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+    model = nn.DataParallel(nn.Linear(2, 1))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        train(model, loader, optimizer)
+    """
+    _, result = convert_text(text)
+
+    assert "unwrap_model" not in result
+    assert ".module" not in result
