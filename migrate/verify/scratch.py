@@ -109,10 +109,10 @@ def written(folder: Path, before: Snapshot) -> dict[str, str]:
     now = snapshot(folder)
     changed = {path for path, state in now.items() if before.get(path) != state}
     found = {path: digest(folder / path) for path in sorted(changed) if not (folder / path).is_symlink()}
-    kept = [path for path in found if path.endswith(".py")]
-    sources = [path for path in sorted(before.keys() - changed) if kept and path.endswith(".py")]
+    sizes = {now[path][0] for path in found} - {0}
+    sources = (path for path in sorted(before.keys() - changed) if path.endswith(".py") and before[path][0] in sizes)
     copied = {digest(folder / path): f"a copy of {path}" for path in sources if (folder / path).is_file()}
-    return found | {path: copied.get(found[path], found[path]) for path in kept}
+    return {path: copied.get(content, content) for path, content in found.items()}
 
 
 class _Count:

@@ -45,10 +45,11 @@ def test_a_source_that_a_program_keeps_beside_its_results_is_a_copy_of_it(tmp_pa
     copy = tmp_path / "copy"
     before = scratch.Scratch(folder, {}).make(copy, converted=False)
     (copy / "runs").mkdir()
-    for name, text in (("train.py", "print(1)"), ("made.py", "print(2)"), ("data.csv", "1,2")):
+    kept = ("train.py", "print(1)"), ("train.py.backup", "print(1)"), ("made.py", "print(2)"), ("data.csv", "1,2")
+    for name, text in kept:
         (copy / "runs" / name).write_text(text)
 
     found = scratch.written(copy, before)
 
-    assert found["runs/train.py"] == "a copy of train.py"
+    assert found["runs/train.py"] == found["runs/train.py.backup"] == "a copy of train.py"
     assert len(found["runs/made.py"]) == len(found["runs/data.csv"]) == 64
