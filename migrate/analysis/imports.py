@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.exports import is_exported, may_bind
 from migrate.analysis.roles import NOTHING, Role, Value, Values, texts
 from migrate.analysis.state import ANY
-from migrate.analysis.units import Module, module_of
+from migrate.analysis.units import Class, Function, Module, module_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,13 +152,17 @@ def exported(state: State, module: Module) -> dict[str, Values]:
 def anything(state: State, module: Module, frame: Frame) -> Values:
     """`getattr(module, name)` for a name that is not known: any class of another module, or any function.
 
-    Of the own module that would be any function of the program, and say more than is known.
+    Of the own module that would be any function of the program, and say more than is known; but a package that looks
+    into `globals()` chooses among what it imports from its files.
     """
-    if module is module_of(frame.unit):
+    is_own = module is module_of(frame.unit)
+    if is_own and not module.is_package:
         return NOTHING
     public = [values for name, values in state.names_of(module).items() if is_exported(module.tree, name)]
-    found = {role: [v for values in public for v in values if v.role is role] for role in (Role.CLASS, Role.FUNCTION)}
-    return frozenset(found[Role.CLASS] or found[Role.FUNCTION])
+    made = [v for values in public for v in values if v.role in (Role.CLASS, Role.FUNCTION)]
+    if is_own:
+        made = [v for v in made if isinstance(v.unit, (Class, Function)) and v.unit.module is not module]
+    return frozenset([v for v in made if v.role is Role.CLASS] or made)
 
 
 # --- by names that are computed -------------------------------------------------------------------------------------

@@ -466,6 +466,29 @@ use(3)
 run = globals()[name]
 run(torch.nn.Linear(1, 1))  #: nothing
 
+# === any class that a package imports from its files
+# --- main.py
+import argparse, torch
+import nets
+args = argparse.ArgumentParser().parse_args()
+net = nets.get(args.model)  #: model
+# --- nets/__init__.py
+from .small import *
+from .large import Large
+class Meter:
+    pass
+def get(name):
+    table = globals()
+    return table[name]()
+# --- nets/small.py
+from torch import nn
+class Small(nn.Module):
+    pass
+# --- nets/large.py
+from torch import nn
+class Large(nn.Module):
+    pass
+
 # === a module by a name that begins with a variable, of a dictionary that fills itself
 # --- train.py
 import importlib, os
