@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from migrate.verify.compare.numbers import is_near
 from migrate.verify.records import Line, Record
@@ -65,10 +66,17 @@ def said(record: Record) -> list[Said]:
 
 def taken(line: Line) -> Said:
     """A line as a template and its numbers."""
-    text = line.text.rstrip()
+    text = _without_place(line)
     for pattern, name in CLOCK:
         text = pattern.sub(name, text)
     return Said(line, PADDING.sub(" ", NUMBER.sub("#", text)), tuple(NUMBER.findall(text)))
+
+
+def _without_place(line: Line) -> str:
+    """A line without the number of the statement that says it, `%(filename)s:%(lineno)d`, which is another one now."""
+    path, _, number = line.place.rpartition(":")
+    told = rf"((?:\b{re.escape(PurePosixPath(path).stem)}|\bline)\b\D{{1,12}}){number}\b"
+    return re.sub(told, r"\1<line>", line.text.rstrip()) if number.isdigit() else line.text.rstrip()
 
 
 def differing(one: Said, other: Said) -> list[int]:

@@ -36,6 +36,16 @@ def test_a_line_is_text_and_numbers(text, template, numbers):
     assert (found.template, found.numbers) == (template, numbers)
 
 
+@pytest.mark.parametrize("text", ["train:{} loss 0.5", "[train.py line:{}] loss 0.5", "line {}: loss 0.5"])
+def test_the_number_of_the_statement_that_says_a_line_says_nothing(text):
+    one, other = (taken(Line(text.format(n), "stdout", False, 0, f"src/train.py:{n}")) for n in (171, 183))
+    elsewhere = taken(Line(text.format(171), "stdout", False, 0, "src/train.py:5"))
+
+    assert one.template == other.template
+    assert one.numbers == other.numbers == ("0.5",)
+    assert elsewhere.numbers == ("171", "0.5")
+
+
 @pytest.mark.parametrize(
     ("one", "other", "close"),
     [
