@@ -14,7 +14,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -115,7 +115,7 @@ class Fence:
             self._refuse(real, place)
         if self._holds:
             self._hold_up(event, absolute)
-        if event != "os.utime":
+        if event != "os.utime" and not _opens_log(flags):
             self._journal.write("file", path=absolute, how=event, place=place, library=_library())
 
     def _hold_up(self, event: str, path: str) -> None:
@@ -166,13 +166,20 @@ def _absolute(path: Any) -> str:
 
 def _library() -> str:
     """The package that makes programs parallel, if the write is its own; else nothing."""
+    return next((name for name in _callers() if name in PARALLEL), "")
+
+
+def _opens_log(flags: int | None) -> bool:
+    """Whether `logging` opens a file to append to: nothing is written before a process logs something."""
+    return bool(flags and flags & os.O_APPEND) and "logging" in _callers()
+
+
+def _callers() -> Iterator[str]:
+    """The packages whose code is running, the innermost first."""
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - the only way to a frame without a traceback
     while frame is not None:
-        name = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if name in PARALLEL:
-            return name
+        yield str(frame.f_globals.get("__name__", "")).partition(".")[0]
         frame = frame.f_back
-    return ""
 
 
 class _Ruleset(ctypes.Structure):

@@ -103,3 +103,12 @@ def test_gradients_are_compared_in_spite_of_dropout_and_batch_norm(prove, conver
     found = prove(program, converted.replace(*layers), processes=(2,))
     assert verdict(found, "E2", 2).outcome is Outcome.PASS
     assert "gradients agree" in verdict(found, "E2", 2).message
+
+
+@pytest.mark.parametrize(("mode", "outcome"), [("a", Outcome.PASS), ("w", Outcome.FAIL)])
+def test_a_log_that_all_processes_open(prove, program, converted, mode, outcome):
+    opened = f"import logging, torch\nlogging.getLogger().addHandler(logging.FileHandler('log.txt', '{mode}'))\n"
+    texts = (text.replace("import torch\n", opened, 1) for text in (program, converted))
+    found = prove(*texts, processes=(2,))
+
+    assert verdict(found, "E4", 2).outcome is outcome
