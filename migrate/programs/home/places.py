@@ -136,7 +136,7 @@ def evaluated_beside(
     for named in (named for named in prepared if named.unit is not None):
         found: list[ast.AST] = [each.loop.node for each in in_full if each.loop.loaders & named.origins]
         uses = (use.node for use in facts.calls if taken(facts, use.node) & named.origins)
-        found += [node for node in uses if not _trains_on(facts, program, node)]
+        found += [node for node in uses if not _is_yielded(facts, node) and not _trains_on(facts, program, node)]
         if named.origins & handed_out:
             found.append(named.statements[-1])
         for node in found[:1]:
@@ -147,6 +147,12 @@ def evaluated_beside(
                 f"(line {named.statements[-1].lineno}) with one that is: both would be prepared",
                 "make a DataLoader of its own for the evaluation",
             )
+
+
+def _is_yielded(facts: Facts, node: ast.AST) -> bool:
+    """Whether a generator takes a batch and hands it on: who takes that from the generator is looked at instead."""
+    unit = facts.unit(node)
+    return isinstance(unit, Function) and any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in facts.own(unit))
 
 
 def _trains_on(facts: Facts, program: Program, node: ast.AST, seen: frozenset[Unit] = frozenset()) -> bool:

@@ -177,3 +177,53 @@ def test_a_batch_that_is_taken_around_the_steps_is_dealt_out(convert_text):
     assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in result
     assert "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes" in result
     assert not any(finding.code == "MIG903" for finding in report.findings)
+
+
+ENDLESS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def endless(loader):
+    batches = loader.__iter__()
+    while True:
+        try:
+            yield batches.__next__()
+        except StopIteration:
+            batches = loader.__iter__()
+
+
+def make(count):
+    return DataLoader(TensorDataset(torch.ones(count, 2), torch.ones(count, 1)), batch_size=4)
+
+
+{batches}
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def train():
+    x, y = next(batches)
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+
+
+for step in range(4):
+    train()
+    {held}
+"""
+
+
+def test_a_generator_that_hands_on_what_is_trained_on(convert_text):
+    _, result = convert_text(ENDLESS.format(batches="batches = endless(make(8))", held=""))
+
+    assert "    return accelerator.prepare(\n        DataLoader(" in result
+
+
+def test_a_generator_of_which_an_evaluation_takes_too(refused_text):
+    held = "with torch.no_grad():\n        print(model(next(held)[0]).mean())"
+    source = ENDLESS.format(batches="batches, held = [endless(make(count)) for count in (8, 7)]", held=held)
+
+    refused_text(source, "MIG114", "next(held)", ["is not trained on"])
