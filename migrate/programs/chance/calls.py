@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import data, same
 from migrate.analysis.units import Function, Module
 from migrate.programs.chance.environments import is_game
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +71,19 @@ def _entered(facts: Facts, unit: Function, call: ast.Call) -> Iterator[Function]
 def is_draw(facts: Facts, call: ast.Call) -> bool:
     """Whether a call of a library draws random numbers."""
     return any(name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS for name in facts.called(call))
+
+
+class Drawing(dict[Function, bool]):
+    """Whether functions, or others of the project that they call, draw random numbers: each is looked at once."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, unit: Function) -> bool:
+        nodes = (node for each in reached(self._facts, [unit]) for node in self._facts.own(each))
+        self[unit] = any(isinstance(node, ast.Call) and is_draw(self._facts, node) for node in nodes)
+        return self[unit]
 
 
 def asks_chance(facts: Facts, call: ast.Call) -> bool:

@@ -4,7 +4,8 @@
                                          if accelerator.is_main_process:
                                              save_image(result, path)
 
-A model, an evaluation or a training must be entered by all of them.
+A model, an evaluation or a training must be entered by all of them. Where no loader deals the data out, all processes
+draw the same, so what draws random numbers is for all, too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import COMPREHENSIONS, unused_name
-from migrate.programs.conversion import runs_model
+from migrate.programs.chance.calls import Drawing, is_draw
+from migrate.programs.conversion import reaches_model, runs_model
 
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
@@ -33,6 +35,13 @@ class Computed:
     name: str
 
 
+def needs_all(conversion: Conversion, node: ast.AST) -> bool:
+    """Whether all processes must come to some code: it runs a model or a loader, trains, or draws what all draw."""
+    return reaches_model(conversion, node) or any(
+        _draws(conversion, inner) for inner in ast.walk(node) if isinstance(inner, ast.Call)
+    )
+
+
 def computed(conversion: Conversion, statement: ast.stmt) -> Computed | None:
     """The one call of a statement that all processes must make; None where there are more, or it may not be made."""
     calls = _outermost(conversion, statement)
@@ -48,7 +57,16 @@ def computed(conversion: Conversion, statement: ast.stmt) -> Computed | None:
 
 
 def _outermost(conversion: Conversion, statement: ast.stmt) -> list[ast.Call]:
-    """The calls that run a model, but for those that are handed to one of them."""
-    running = [node for node in ast.walk(statement) if isinstance(node, ast.Call) and runs_model(conversion, node)]
+    """The calls that run a model, or draw what all draw, but for those that are handed to one of them."""
+    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    running = [call for call in calls if runs_model(conversion, call) or _draws(conversion, call)]
     within = {id(inner) for call in running for inner in ast.walk(call) if inner is not call}
     return [call for call in running if id(call) not in within]
+
+
+def _draws(conversion: Conversion, call: ast.Call) -> bool:
+    """Whether a call draws random numbers that all processes draw alike."""
+    if conversion.program.training_loaders:
+        return False
+    facts = conversion.facts
+    return is_draw(facts, call) or any(facts.once(Drawing)[unit] for unit in facts.targets(call))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.syntax import FUNCTIONS, TRIES, own_nodes, walk, writes
 from migrate.analysis.units import Class, Function
-from migrate.programs.conversion import Conversion, reaches_model
+from migrate.programs.conversion import Conversion
 from migrate.programs.marker import is_marked
-from migrate.programs.output.computed import computed
+from migrate.programs.output.computed import computed, needs_all
 from migrate.programs.output.effects import Effects
 from migrate.programs.output.figures import Figures
 from migrate.programs.output.folders import may_be_there
@@ -80,8 +80,8 @@ class Voice:
         return self._outputs(statement) and self._needs_guard(statement)
 
     def is_collective(self, statement: ast.AST) -> bool:
-        """Whether every process must enter a statement: it runs a model, a loader or training."""
-        return reaches_model(self.conversion, statement)
+        """Whether every process must enter a statement: it runs a model, a loader or training, or draws as all do."""
+        return needs_all(self.conversion, statement)
 
     def is_for_all(self, statement: ast.stmt) -> bool:
         """Whether every process must enter a statement as it stands: what it runs cannot be computed above it."""

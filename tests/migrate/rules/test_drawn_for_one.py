@@ -1,0 +1,55 @@
+"""What all processes draw alike, in statements that only the main process runs."""
+
+import pytest
+
+DRAWN = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.tensorboard import SummaryWriter
+
+
+class Source(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, z):
+        return self.layer(z)
+
+    def samples(self, n):
+        with torch.no_grad():
+            return self.layer(torch.randn(n, 2))
+
+
+torch.manual_seed(0)
+writer = SummaryWriter("log")
+model = Source()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+{loader}
+for step, x in enumerate({batches}):
+    optimizer.zero_grad()
+    loss = model(x).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    writer.add_scalar("loss", loss.item(), step)
+    writer.add_image("samples", {drawn}, step)
+"""
+DRAWS = {"by a method of the model": "model.samples(4)", "at once": "torch.randn(3)"}
+
+
+@pytest.mark.parametrize("drawn", DRAWS)
+def test_what_all_draw_alike_is_drawn_by_all_where_one_writes_it(convert_text, drawn):
+    _, result = convert_text(DRAWN.format(loader="", batches="torch.randn(8, 4, 2)", drawn=DRAWS[drawn]))
+
+    lines = [line.strip() for line in result.splitlines()]
+    (drawing,) = [at for at, line in enumerate(lines) if line.startswith("result = ")]
+    assert "samples(4)" in lines[drawing] or "randn(3" in lines[drawing]
+    assert lines[drawing + 1 :] == ["if accelerator.is_main_process:", 'writer.add_image("samples", result, step)']
+
+
+def test_where_a_loader_deals_the_data_out_processes_draw_apart_anyway(convert_text):
+    loader = "loader = DataLoader(torch.ones(8, 2), batch_size=4)"
+    _, result = convert_text(DRAWN.format(loader=loader, batches="loader", drawn="torch.randn(3)"))
+
+    assert "result = " not in result
