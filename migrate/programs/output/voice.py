@@ -166,7 +166,7 @@ class Voice:
 
     def needs_guard(self, call: ast.Call) -> bool:
         """Whether a call that writes has no form of its own for one process."""
-        into_file = self.outputs.is_to_file(call) and not self._opens_itself(call)
+        into_file = self.outputs.is_to_file(call) and not self._opens_itself(call) and not self._is_of_writer(call)
         return not into_file and not self._is_plain_print(call) and not self.is_plain_save(call)
 
     def _opens_itself(self, call: ast.Call) -> bool:
@@ -179,14 +179,14 @@ class Voice:
         if self.outputs.writes(call):
             return not self._figures.closes_for_all(call)
         names, targets = self._facts.called(call), self._facts.targets(call)
-        if not targets or not names <= {output.PRINT}:
-            return not targets and output.PRINT in names
-        return all(self.is_guarded_outside(target) for target in targets) or self._is_of_writer(call)
+        if targets and names <= {output.PRINT} and all(map(self.is_guarded_outside, targets)):
+            return True
+        return (not targets and output.PRINT in names) or self._is_of_writer(call)
 
     def _is_of_writer(self, call: ast.Call) -> bool:
-        """`logger.scalar("loss", loss)`, where only the main process makes this object of the project's logger."""
-        receiver = self._facts.receiver(call)
-        return bool(receiver) and all(self._is_guarded(value.origin) for value in receiver)
+        """`logger.scalar("loss", loss)`, `logger.file.flush()`: only the main process makes the project's logger."""
+        asked = map(self._facts.values, self.writers.asked(call))
+        return any(values and all(self._is_guarded(value.origin) for value in values) for values in asked)
 
     def is_guarded_outside(self, unit: Function) -> bool:
         """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""

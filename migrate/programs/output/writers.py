@@ -16,6 +16,8 @@ from migrate.analysis.units import Class, Function
 from migrate.programs.values.asides import done
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.roles import Values
     from migrate.programs.output.voice import Voice
 
@@ -88,6 +90,10 @@ class Writers:
         unit = self._facts.unit(made)
         return isinstance(unit, Function) and unit.owner is not None and bool(unit.owner.lookup("__getattr__"))
 
+    def asked(self, call: ast.Call) -> Iterator[ast.expr]:
+        """What a call asks for something: `log.file` and `log` of `log.file.flush()`; not `self` in its own methods."""
+        return (node for node in _asked(call) if not self._is_inside(node))
+
     def _is_inside(self, node: ast.expr) -> bool:
         """`self` in the methods of a class of the project."""
         if not isinstance(node, ast.Name):
@@ -140,10 +146,15 @@ def made_by(statement: ast.stmt) -> ast.Call | None:
 
 def _is_called_on(call: ast.Call, node: ast.expr) -> bool:
     """Whether a call asks an object for something: `writer.add_scalar(...)`, `run.config.update(...)`."""
+    return any(asked is node for asked in _asked(call))
+
+
+def _asked(call: ast.Call) -> Iterator[ast.expr]:
+    """What a call asks for something, and what that was asked for: `run.config` and `run` of `run.config.update()`."""
     func: ast.expr = call.func
-    while isinstance(func, (ast.Attribute, ast.Call)) and func is not node:
+    while isinstance(func, (ast.Attribute, ast.Call)):
         func = func.value if isinstance(func, ast.Attribute) else func.func
-    return func is node and call.func is not node
+        yield func
 
 
 def _objects(values: Values) -> set[ast.AST]:

@@ -160,3 +160,39 @@ def test_a_move_in_a_function_that_models_call_goes_to_the_current_gpu(convert_t
     assert "accelerator = Accelerator()" in text
     assert "tensor = tensor.cuda()" in text
     assert "accelerator.backward(loss)" in text
+
+
+INSIDE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Log:
+    def __init__(self, path):
+        self.file = open(path, "w")
+
+    def scalar(self, name, value):
+        self.file.write(f"{name} {value}")
+
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+log = Log("log.txt")
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    log.scalar("loss", loss.item())
+    log.file.flush()
+"""
+
+
+def test_what_an_object_of_the_main_process_holds_is_asked_by_that_process(convert_text):
+    _, result = convert_text(INSIDE)
+
+    assert 'if accelerator.is_main_process:\n    log = Log("log.txt")\n' in result
+    guarded = '    if accelerator.is_main_process:\n        log.scalar("loss", loss.item())\n        log.file.flush()\n'
+    assert guarded in result
