@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, only
-from migrate.analysis.syntax import is_main_guard, line_of, own_nodes
+from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module
 from migrate.programs.device.devices import (
     by_text,
@@ -25,11 +25,12 @@ from migrate.programs.device.devices import (
     is_cpu,
     only_cpu,
 )
+from migrate.programs.device.readings import read_after, read_between, reads
 from migrate.programs.values.conditions import denied, flag, needs, negated
 from migrate.programs.values.users import is_users
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -238,7 +239,7 @@ def _alone(facts: Facts, choice: Choice) -> Choice:
 
 def _joined(facts: Facts, group: list[Choice]) -> Choice:
     """Several statements that come to one choice."""
-    for ways in (_again, _in_branches, _last):
+    for ways in (_again, _made_of_text, _in_branches, _last):
         if (found := ways(facts, group)) is not None:
             return found
     return replace(group[0], is_clear=False)
@@ -262,10 +263,21 @@ def _again(facts: Facts, group: list[Choice]) -> Choice | None:
         if binding.target in first.needs
     ):
         return None
-    if wrapped and any(_read_between(facts, first, rest[-1].statement)):
+    if wrapped and any(read_between(facts, first, rest[-1].statement)):
         is_text = isinstance(first.statement, ast.Assign) and only(facts.values(first.statement.value), Role.TEXT)
         return replace(first, is_read_as_text=True) if is_text and len(rest) == 1 else None
     return replace(first, others=tuple(other.statement for other in rest))
+
+
+def _made_of_text(facts: Facts, group: list[Choice]) -> Choice | None:
+    """`if not torch.cuda.is_available(): args.device = "cpu"`, and `args.device = torch.device(args.device)` below."""
+    first, last = group[0], group[-1].statement
+    chosen = _alone(facts, first)
+    if len(group) != 2 or not _wraps(facts, group[1]) or chosen is first or not chosen.is_clear:
+        return None
+    if not any(last is s for s in facts.tree(last).block(chosen.statement)) or any(read_between(facts, chosen, last)):
+        return None
+    return replace(chosen, others=(last,))
 
 
 def _wraps(facts: Facts, choice: Choice) -> bool:
@@ -286,13 +298,13 @@ def _in_branches(facts: Facts, group: list[Choice]) -> Choice | None:
         return None
     if default is not None and (
         not any(chain is statement for statement in tree.block(default.statement))
-        or any(_read_between(facts, default, chain))
+        or any(read_between(facts, default, chain))
     ):
         return None
     values = _values(chain, [choice.statement for choice in inner], default.statement if default is not None else None)
     if values is None or any(hides_flag(facts, value) for _, value in values):
         return None
-    if any(_reads(test, group[0].target) for test, _ in values if test is not None):
+    if any(reads(test, group[0].target) for test, _ in values if test is not None):
         return None
     assigned = {choice.statement for choice in inner}
     is_all = all(len(body) == 1 and body[0] in assigned for _, body in _branches(chain))
@@ -327,7 +339,7 @@ def _values(
         mine = [s for s in body if any(s is other for other in left)] or ([default] if default is not None else [])
         if len(mine) != 1 or not isinstance(mine[0], ast.Assign):
             return None
-        if any(_reads(s, ast.unparse(mine[0].targets[0])) for s in body[: _index(body, mine[0])]):
+        if any(reads(s, ast.unparse(mine[0].targets[0])) for s in body[: _index(body, mine[0])]):
             return None
         left = [s for s in left if s is not mine[0]]
         values.append((test, mine[0].value))
@@ -347,53 +359,11 @@ def _last(facts: Facts, group: list[Choice]) -> Choice | None:
     last = group[-1]
     tree = facts.tree(last.statement)
     for choice in group[:-1]:
-        if _is_under_test(facts, choice) or any(_read_between(facts, choice, last.statement)):
+        if _is_under_test(facts, choice) or any(read_between(facts, choice, last.statement)):
             return None
         held = tree.in_block(last.statement, tree.block(choice.statement))
         if held is None or not (held is last.statement or is_main_guard(held)):
             return None
-        if held is not last.statement and any(_read_after(facts, last, held)):
+        if held is not last.statement and any(read_after(facts, last, held)):
             return None
     return replace(last, others=tuple(choice.statement for choice in group[:-1]))
-
-
-def _read_after(facts: Facts, choice: Choice, guard: ast.stmt) -> Iterator[ast.AST]:
-    """Where the module reads a variable outside of the main program, which gives it another value."""
-    for node in facts.own(choice.unit):
-        if line_of(node) > (guard.end_lineno or 0) and _is_read(node, choice.target):
-            yield node
-
-
-def _read_between(facts: Facts, choice: Choice, end: ast.stmt) -> Iterator[ast.AST]:
-    """Where the variable of a choice is read before another statement, by what is called there, too."""
-    start = choice.statement.end_lineno or 0
-    for node in facts.own(choice.unit):
-        if not start < line_of(node) < end.lineno:
-            continue
-        if _is_read(node, choice.target):
-            yield node
-        elif isinstance(node, ast.Call):
-            yield from _read_by(facts, facts.targets(node), choice.target, set())
-
-
-def _read_by(facts: Facts, units: Iterable[Function], target: str, seen: set[Function]) -> Iterator[ast.AST]:
-    for unit in units:
-        if unit in seen:
-            continue
-        seen.add(unit)
-        for node in own_nodes(unit.node):
-            if _is_read(node, target):
-                yield node
-            elif isinstance(node, ast.Call):
-                yield from _read_by(facts, facts.targets(node), target, seen)
-
-
-def _reads(root: ast.AST, target: str) -> bool:
-    return any(_is_read(node, target) for node in ast.walk(root))
-
-
-def _is_read(node: ast.AST, target: str) -> bool:
-    """Whether a node reads a name, or an attribute that is called so, whosever it is."""
-    if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
-        return False
-    return node.id == target if isinstance(node, ast.Name) else node.attr == target.rpartition(".")[2] != target

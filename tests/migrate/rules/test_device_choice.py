@@ -458,6 +458,9 @@ ASKING = {
     "as it is": "",
     "where there is a GPU": 'if not torch.cuda.is_available():\n    args.device = "cpu"',
     "in an expression": 'args.device = torch.device(args.device if torch.cuda.is_available() else "cpu")',
+    "where there is a GPU, as a device": (
+        'if not torch.cuda.is_available():\n    args.device = "cpu"\nargs.device = torch.device(args.device)'
+    ),
 }
 
 
@@ -469,6 +472,12 @@ def test_the_device_that_a_user_names(changed, name):
         batch=("x, y = x.to(args.device), y.to(args.device)", ""),
         step=("z = torch.ones(2, device='cuda')", "z = torch.ones(2, device=accelerator.device)"),
     )
+
+
+def test_a_device_that_is_read_before_it_is_made_of_its_name_is_none_choice(refused):
+    read = "print(args.device)"
+    setup = f"{PARSED}\n{ASKING['where there is a GPU']}\n{read}\nargs.device = torch.device(args.device)"
+    refused("MIG101", "args.device =", ["at several places"], setup=setup, batch="x = x.to(args.device)")
 
 
 def test_what_a_user_names_gives_way_where_tensors_are_made(changed):
