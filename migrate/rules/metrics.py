@@ -49,6 +49,7 @@ from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
+from migrate.programs.training.queues import queues
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
 from migrate.programs.values.accumulators import Accumulator
 from migrate.programs.values.divided import Joined
@@ -98,6 +99,9 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     facts, loops = conversion.facts, conversion.loops
     for part in Comparisons(facts, loop, conversion.program.model_origins).each():
         draft.note(part, _OF_OWN_ROWS)
+    for statement in queues(facts, loop, conversion.program.model_origins):
+        queue = ast.unparse(statement.targets[0])
+        draft.note(statement, f"the loss compares with {queue}, which each process fills from its own batches only")
     averaged, joined = loops.averaged(loop), loops.joined(loop)
     found = tuple(each for each in loops.accumulated(loop) if each.name not in averaged.names)
     shown = [accumulator.name for accumulator in found if accumulator.read_inside]

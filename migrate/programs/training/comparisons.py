@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from migrate.programs.loops import LoopFact
 
 _PRODUCTS = frozenset({"mm", "matmul", "addmm", "addmm_"})
-_JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
+#: Functions that put tensors behind each other.
+JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
 _SCALING = frozenset({"torch.nn.functional.normalize", "torch.div", "torch.mul"})
 #: Methods that leave the rows of a tensor what they are.
 _KEEPING = frozenset("float double half contiguous detach clone div mul".split()) | MOVES
@@ -80,7 +81,7 @@ class Comparisons:
 
     def _gives_rows(self, call: ast.Call, seen: frozenset[str]) -> bool:
         names = called_by_name(self._facts, call)
-        if names & _JOINING and call.args:
+        if names & JOINING and call.args:
             return _dimension(call) == 0 and all(self._is_rows(each, seen) for each in self._joined(call.args[0]))
         if names & _SCALING and call.args:
             return self._is_rows(call.args[0], seen)

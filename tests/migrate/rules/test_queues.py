@@ -1,0 +1,32 @@
+"""Queues of keys that a loss compares with: `migrate/programs/training/queues.py`."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+QUEUE = "queue = torch.cat((queue, output.detach()), dim=0)[output.size(0):]"
+AGAINST = "loss = loss + (output @ queue.t()).exp().mean()\nloss.backward()"
+CASES = {
+    "a queue": ({"made": "queue = torch.zeros(8, 1)", "backward": AGAINST, "step": QUEUE}, ["queue = torch.cat"]),
+    "what only collects": ({"made": "queue = torch.zeros(8, 1)", "step": QUEUE}, []),
+    "of something else": (
+        {"made": "queue = torch.zeros(8, 1)", "backward": AGAINST, "step": "queue = torch.cat((queue, queue))[8:]"},
+        [],
+    ),
+    "another tensor each time": (
+        {"batch": "queue = torch.zeros(8, 1)", "backward": AGAINST, "step": QUEUE.replace("queue = ", "kept = ")},
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_queue_of_one_process_s_batches_is_told(convert_text, programs, name):
+    holes, at = CASES[name]
+    source = programs(holes)[0]
+    report, result = convert_text(source)
+
+    lines = source.splitlines()
+    told = [f for f in report.of(Kind.NOTE) if "which each process fills from its own batches only" in f.message]
+    assert "accelerator.backward(loss)" in result
+    assert [lines[f.line - 1].strip()[: len(at[0])] for f in told] == at if at else not told
