@@ -1,7 +1,8 @@
 """Objects that are kept somewhere before they are prepared, and taken from there afterwards: those are the raw ones.
 
 `evaluator = Evaluator(model, loader)`, `cfg.loader = loader`, `def run(loader=loader)`: prepare gives its names other
-objects, and what holds the old ones goes on with them. The same is true of a model that contains the prepared one.
+objects, and what holds the old ones goes on with them. The same is true of what runs over a loader, also under its
+name (`loader = cycle(loader)`), and of a model that contains the prepared one.
 An object that only calls methods of its model's class (`self.policy.act(x)`) may go on with the raw one: the prepared
 one would be unwrapped for that.
 """
@@ -116,13 +117,15 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
         }
         mine = mine - looked_at
     elif isinstance(node, ast.Assign):
-        others = [target for target in node.targets if ast.unparse(target) not in names]
+        is_over = _runs_over(facts, facts.values(node.value))
+        others = [target for target in node.targets if is_over or ast.unparse(target) not in names]
         is_new = any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in others)
         is_from = (
             isinstance(node.value, (ast.Attribute, ast.Subscript)) and getattr(node.value, "attr", "") not in _SELF
         )
         given = [node.value] if is_new or is_from else []
-    return {origin for each in given for origin in origins(facts.values(each), *_KEPT) & mine}
+    held = (facts.values(each) for each in given)
+    return {origin for values in held for origin in (origins(values, *_KEPT) | facts.loaders(values)) & mine}
 
 
 def _is_held(facts: Facts, origin: ast.AST, objects: Collection[ast.AST | None]) -> bool:
@@ -180,9 +183,11 @@ def _in_names(
     end = stage.end
     readers = units if isinstance(program.home, Module) else [program.home]
     for binding in facts.bindings_in(program.home):
-        if binding.statement.lineno > end or binding.target in names or not binding.target.isidentifier():
+        if binding.statement.lineno > end or not binding.target.isidentifier():
             continue
         if isinstance(binding.statement, (*FUNCTIONS, ast.ClassDef, ast.For, ast.AsyncFor)):
+            continue
+        if binding.target in names and not _runs_over(facts, binding.values):
             continue
         loaders = (facts.loaders(binding.values) | facts.inside(binding.values, Role.LOADER)) & mine
         models = origins(binding.values, Role.MODEL) & mine
@@ -199,6 +204,11 @@ def _in_names(
                 if isinstance(node.ctx, ast.Load) and (loaders or _is_run(facts, node)):
                     return binding.statement
     return None
+
+
+def _runs_over(facts: Facts, values: Values) -> bool:
+    """`loader = tqdm(loader)`: whether a name is given what runs over a loader, and no loader any more."""
+    return Role.LOADER not in roles(values) and bool(facts.loaders(values))
 
 
 def _is_given_anew(facts: Facts, name: ast.Name, stage: Stage) -> bool:
