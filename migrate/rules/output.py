@@ -30,9 +30,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.progress import SHOWN_BY
+from migrate.analysis.syntax import blocks, walk
 from migrate.analysis.units import Module
 from migrate.programs.output.asked_before import asked_before
 from migrate.programs.output.caches import caches
@@ -281,12 +283,23 @@ def _warnings(conversion: Conversion) -> Iterator[ast.stmt]:
 def _guard(conversion: Conversion, draft: Draft, run: list[ast.stmt]) -> None:
     """Put neighbours under a guard; a single `if` gets one condition more, which is the smaller change.
 
-    One whose condition all processes agree on keeps it: they come to it together, and to its body by themselves.
+    Where all processes agree on a condition, it stays outside: they come to it together, and to what it leads to by
+    themselves.
     """
+    agreed = {agreement.test for agreement in conversion.agreements}
+    for is_asked, part in groupby(
+        run, lambda statement: any(blocks(statement)) and not agreed.isdisjoint(walk(statement))
+    ):
+        if is_asked:
+            for block in [block for statement in part for block in blocks(statement)]:
+                _guard(conversion, draft, block)
+        else:
+            _guard_alone(conversion, draft, list(part))
+
+
+def _guard_alone(conversion: Conversion, draft: Draft, run: list[ast.stmt]) -> None:
     test = f"{conversion.access.name(run[0])}.is_main_process"
     if len(run) > 1 or not isinstance(run[0], ast.If) or run[0].orelse:
         draft.guard(run, test)
-    elif any(agreement.test is run[0].test for agreement in conversion.agreements):
-        draft.guard(run[0].body, test)
     else:
         draft.wrap(run[0].test, f"{{it}} and {test}")

@@ -270,6 +270,55 @@ def test_what_the_main_process_does_alone_is_not_asked_of_all(programs, convert_
     assert "gather" not in result
 
 
+BESIDE_OUTPUT = {
+    "below": """        writer.add_scalar("loss", loss.item(), step)
+        if step % every == 0:
+            torch.save(model.state_dict(), "m.pt")
+            writer.flush()
+""",
+    "within": """        if writer:
+            writer.add_scalar("loss", loss.item(), step)
+            if step % every == 0:
+                torch.save(model.state_dict(), "m.pt")
+                writer.flush()
+""",
+}
+DRAWN = """
+import random
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.tensorboard import SummaryWriter
+
+model = nn.Linear(3, 1)
+loader = DataLoader(TensorDataset(torch.ones(40, 3)), batch_size=8)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+writer = SummaryWriter()
+every = random.randint(2, 5)
+for epoch in range(3):
+    for step, (x,) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+{output}"""
+
+
+@pytest.mark.parametrize("output", BESIDE_OUTPUT.values(), ids=BESIDE_OUTPUT)
+def test_all_come_to_what_they_agree_on_beside_output(convert_text, output):
+    _, result = convert_text(DRAWN.format(output=output))
+
+    asked = "if accelerator.gather_for_metrics([bool(step % every == 0)])[0]:"
+    lines = [line.strip() for line in result.splitlines()]
+    assert lines[lines.index(asked) - 1] == 'writer.add_scalar("loss", loss.item(), step)'
+    assert lines[lines.index(asked) + 1 :][:3] == [
+        "if accelerator.is_main_process:",
+        'torch.save(accelerator.unwrap_model(model).state_dict(), "m.pt")',
+        "writer.flush()",
+    ]
+
+
 STATISTICS = "model = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))"
 AGAIN_UNDER = "if {}:\n    loss = loss + model(2 * x).mean()\nloss.backward()"
 
