@@ -103,7 +103,7 @@ class Judge:
                 verdict, run = exact_evaluation(alone, again, volatile, self._on_other_data), again
         if verdict.outcome is Outcome.FAIL or self._is_distributed():
             return verdict
-        return joined_too_often(alone, run, volatile) or verdict
+        return joined_too_often(alone, run, volatile, lambda: self._frozen_as_launched(several)) or verdict
 
     def _frozen_as_launched(self, several: Several) -> Run:
         count, times = several.launched.processes, self._times(several)

@@ -112,3 +112,20 @@ def test_a_log_that_all_processes_open(prove, program, converted, mode, outcome)
     found = prove(*texts, processes=(2,))
 
     assert verdict(found, "E4", 2).outcome is outcome
+
+
+@pytest.mark.parametrize(("what", "broken"), [("summed", set()), ("summed / len(train_loader)", {"E3/2"})])
+def test_a_sum_over_the_batches_is_one_of_all_processes_as_they_are_launched(prove, converted, what, broken):
+    """Where the global batch is kept, each process has as many batches as one: there it is so many times as large."""
+    said = f"print(f'in all {{{what}:.6f}}')"
+    joined = f"summed = sum(accelerator.gather_for_metrics([summed])); accelerator.{said}"
+    found = prove(_summing(prove.program, said), _summing(converted, joined), processes=(2,))
+
+    assert failed(found) == broken
+
+
+def _summing(program, said):
+    """A program that adds its losses up, and says that."""
+    program = program.replace("model.train()", "model.train(); summed = 0.0")
+    program = program.replace("optimizer.step()", "optimizer.step(); summed += loss.item()")
+    return program.replace("    model.eval()", f"    {said}\n    model.eval()")
