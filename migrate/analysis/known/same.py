@@ -102,8 +102,22 @@ DRAWN = {
     "numpy": ("numpy.random.", "sklearn.", "scipy.stats.", "scipy.sparse.random"),
     "torch": ("torch.",),
 }
-#: Of these what only describes or reads texts: fields, tokenizers, vocabularies, data sets.
+#: Of these what only computes, describes or reads: scalers, metrics, fields, tokenizers, vocabularies, data sets.
 _DESCRIBING = (
+    *(
+        f"sklearn.preprocessing.{name}"
+        for name in """StandardScaler MinMaxScaler MaxAbsScaler RobustScaler PowerTransformer Normalizer Binarizer
+        LabelEncoder LabelBinarizer MultiLabelBinarizer OneHotEncoder OrdinalEncoder FunctionTransformer
+        PolynomialFeatures scale minmax_scale maxabs_scale robust_scale normalize binarize label_binarize""".split()
+    ),
+    *(
+        f"sklearn.metrics.{part}{kind}"
+        for part in ("", "cluster.", "pairwise.")
+        for kind in """accuracy adjusted auc average_precision balanced classification cohen completeness confusion
+        contingency cosine euclidean explained f1 fbeta fowlkes hamming homogeneity jaccard log_loss matthews
+        max_error mean median multilabel mutual ndcg normalized pairwise precision r2 recall roc root top_k
+        v_measure zero_one""".split()
+    ),
     *(f"torchtext.{part}" for part in ("vocab.", "data.utils.", "data.get_tokenizer", "datasets.")),
     *(f"torchtext.data.{name}" for name in ("Field", "LabelField", "NestedField", "RawField")),
     *(f"torchtext.legacy.{part}" for part in ("vocab.", "datasets.", "data.Field", "data.LabelField", "data.RawField")),

@@ -85,6 +85,19 @@ def test_layers_without_weights_draw_nothing(convert_text, layer):
     assert f"    {ALIKE}\n" in result
 
 
+@pytest.mark.parametrize("made", ["preprocessing.StandardScaler()", "metrics.f1_score([1], [1])"])
+def test_what_of_sklearn_only_computes_draws_nothing(convert_text, made):
+    _, result = convert_text(f"from sklearn import metrics, preprocessing\n{drawn_above(f'scaled = {made}')}")
+
+    assert f"    {ALIKE}\n" in result
+
+
+@pytest.mark.parametrize("made", ["cluster.KMeans(2)", "metrics.silhouette_score([[1]], [1], sample_size=1)"])
+def test_what_of_it_draws_does(refused_text, made):
+    text = f"from sklearn import cluster, metrics\n{drawn_above(f'drawn = {made}')}"
+    refused_text(text, "MIG123", "drawn =", ["draws something here"])
+
+
 @pytest.mark.parametrize("layer", ["nn.Linear(2, 2)", "nn.Sequential(nn.Tanh(), nn.Linear(2, 2))"])
 def test_layers_with_weights_do(refused_text, layer):
     text = drawn_above(f"layer = {layer}").replace("optimizer.step()", "optimizer.step()\n        layer(torch.ones(2))")
