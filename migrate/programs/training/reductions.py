@@ -119,12 +119,16 @@ def _is(node: ast.expr | None, value: object) -> bool:
 
 
 def folded_by_hand(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.expr, str]]:
-    """Where a loss is summed over the batch, or divided by a sum of it: `(x * mask).sum() / mask.sum()`."""
+    """Where a loss is summed over the batch, or is a mean over some of it: `(x * mask).sum() / mask.sum()`."""
     seen: set[ast.AST] = set()
+    told: set[str] = set()
     for call in loop.backwards if loop.loaders else ():
         if isinstance(call.func, ast.Attribute):
             for node in _parts(facts, call.func.value, _DEEPEST, seen):
-                yield node, _OF_A_PART if isinstance(node, ast.BinOp) else _SUM
+                why = _SUM if _is_sum(facts, node) else _OF_A_PART
+                if why is _SUM or why not in told:
+                    told.add(why)
+                    yield node, why
 
 
 _SUM = "this loss is a sum: N processes average their gradients, which divides it by N"
@@ -133,11 +137,11 @@ _DEEPEST = 4  # names and functions between a sum and the loss
 
 
 def _parts(facts: Facts, node: ast.expr, depth: int, seen: set[ast.AST]) -> Iterator[ast.expr]:
-    """The sums, and divisions by one, that a loss is made of."""
+    """The sums, divisions by one and means of a choice that a loss is made of."""
     if depth < 0 or node in seen:
         return
     seen.add(node)
-    if _is_sum(facts, node):
+    if _is_sum(facts, node) or _is_mean_of_chosen(facts, node):
         yield node
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _sums(facts, node.left, depth):
         if _sums(facts, node.right, depth):
@@ -178,6 +182,45 @@ def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:
     return _is_sum(facts, node)
 
 
+def _is_mean_of_chosen(facts: Facts, node: ast.expr) -> bool:
+    """`criterion(out[mask], y[mask])`, `torch.masked_select(error, mask).mean()`."""
+    if not isinstance(node, ast.Call):
+        return False
+    is_mean = isinstance(node.func, ast.Attribute) and node.func.attr == "mean"
+    is_loss = any(map(_is_loss, facts.called(node))) or Role.CRITERION in roles(facts.values(node.func))
+    if is_loss and any(keyword.arg == "reduction" for keyword in node.keywords):
+        return False  # told by what it is called with
+    of = [*node.args, *([node.func.value] if is_mean and isinstance(node.func, ast.Attribute) else ())]
+    return (is_mean or is_loss) and any(_is_chosen(facts, each, _DEEPEST) for each in of)
+
+
+def _is_chosen(facts: Facts, node: ast.expr, depth: int) -> bool:
+    """Whether an expression is what a mask leaves of a batch: how much that is goes by the batch."""
+    if isinstance(node, ast.Name) and depth:
+        given = [value for value in assigned(facts, node) if value is not None]
+        return any(_is_chosen(facts, value, depth - 1) for value in given)
+    if isinstance(node, ast.Subscript):
+        return _is_mask(facts, node.slice) and bool(roles(facts.values(node)) & FROM_LOADER)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr == "masked_select":
+        return bool(roles(facts.values(node)) & FROM_LOADER)
+    return not facts.called(node) and not facts.targets(node) and _is_chosen(facts, node.func.value, depth)
+
+
+def _is_mask(facts: Facts, node: ast.expr) -> bool:
+    """`y > 0`, `~mask`, `mask.bool()`, or a name of one."""
+    if isinstance(node, ast.Name):
+        given = [value for value in assigned(facts, node) if value is not None]
+        return any(not isinstance(value, ast.Name) and _is_mask(facts, value) for value in given)
+    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
+        return isinstance(node.op, (ast.Invert, ast.BitAnd, ast.BitOr))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in _TO_MASKS
+    return isinstance(node, ast.Compare)
+
+
+_TO_MASKS = frozenset("bool eq ne gt ge lt le isnan isfinite logical_and logical_or logical_not".split())
 _KEEPING = frozenset("clamp clamp_min float detach item to max".split())
 
 

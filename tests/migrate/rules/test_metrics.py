@@ -492,12 +492,21 @@ FOLDED = {
         "a part of the batch",
     ),
     "a function": ("loss = folded(output, y)", "is a sum"),
+    "what a mask leaves": ("loss = criterion(output[y > 0], y[y > 0])", "a part of the batch"),
+    "by a name": ("mask = ~torch.isnan(y)\nloss = loss + (output - y)[mask].abs().mean()", "a part of the batch"),
+    "selected": (
+        "out, y = torch.masked_select(output, y > 0), y.masked_select(y > 0)\nloss = nn.functional.mse_loss(out, y)",
+        "a part of the batch",
+    ),
 }
 EVEN = {
     "a mean": "loss = (output - y).pow(2).mean()",
     "a sum of columns": "loss = (output - y).pow(2).sum(1).mean()",
     "divided by the samples": "loss = (output - y).pow(2).sum() / x.size(0)",
     "weights": "loss = loss + sum(p.pow(2).sum() for p in model.parameters())",
+    "some columns": "loss = criterion(output[:, 0], y[..., 0])",
+    "the labels' own": "rows = torch.arange(len(y))\nloss = -output[rows, y].mean()",
+    "weights above zero": "loss = loss + torch.cat([p[p > 0] for p in model.parameters()]).mean()",
 }
 FOLDS = "def folded(a, b):\n    return 0.1 * a.mean() + torch.sum((a - b) ** 2)"
 
