@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.arguments import Arguments, folds, tensor, unknown
@@ -102,7 +103,12 @@ _OF_MAPPINGS = frozenset("get update setdefault values items copy".split())
 
 
 def _of_text(state: State, value: Value, name: str, arguments: Arguments) -> Values:
-    return frozenset({Value(Role.TEXT, name=ANY)})
+    """Of `"optim.{}".format(name)` what stands around the holes is known, as of an f-string."""
+    is_known = name == "format" and _HOLE.search(value.name) and "{{" not in value.name
+    return frozenset({Value(Role.TEXT, name=_HOLE.sub(ANY, value.name) if is_known else ANY)})
+
+
+_HOLE = re.compile(r"\{[^{}]*\}")
 
 
 def _of_accelerator(state: State, value: Value, name: str, arguments: Arguments) -> Values:

@@ -197,6 +197,13 @@ from torch import nn
 def small():
     return nn.Linear(1, 1)
 
+# === eval of a text with holes
+import sys
+from torch import nn, optim
+net = nn.Linear(1, 1)
+one = eval("optim.{}".format(sys.argv[1]))(net.parameters())  #: optimizer
+other = eval("optim.{name}".format(name=sys.argv[1]))(net.parameters())  #: optimizer
+
 # === a global that a loop, an import, a match or an assignment expression gives
 import torch.nn.functional as made
 from torch import nn
