@@ -81,6 +81,9 @@ def rates(
         else:
             counts.used(node.value)
             _conditions(counts, node, units)
+    for made in _made_anew(facts, program, units):
+        if counts.is_per_batch(made):
+            _conditions(counts, made, units)
     for told, measured in _told(facts, program, units, planned):
         if origins(facts.values(told), *FROM_LOADER) & program.training_loaders:
             refused.append(_by_own_batch(told, "scheduler steps"))
@@ -176,6 +179,12 @@ def _is_scheduled(facts: Facts, program: Program, target: ast.expr) -> bool:
             mine = {origin for named in program.optimizers for origin in named.origins}
             return not made or bool(made & mine)
     return False
+
+
+def _made_anew(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[ast.AST]:
+    """Where optimizers are made: one with another rate takes the place of the first."""
+    made = (facts.source(origin) for named in program.optimizers for origin in named.origins)
+    return (node for node in made if facts.unit(node) in units)
 
 
 def _names(node: ast.AST) -> list[ast.Name]:

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, is_none
 from migrate.analysis.units import Function
 from migrate.programs.reach.frequency import Frequency, Rate
+from migrate.programs.values.bounds import grows_at_bounds
 from migrate.programs.values.elements import elements, gone_through
 from migrate.programs.values.lengths import Moments, lengths
+from migrate.programs.values.scopes import bound_in_scope
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
-    from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
@@ -112,11 +113,8 @@ class Counts:
 
     def tests(self, node: ast.AST) -> None:
         """Take the conditions under which a node is reached, up to its function or training loop."""
-        training = {loop.node for loop in self.program.training}
         below = node
-        for above in self.facts.tree(node).up(node):
-            if above in training or isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                return
+        for above in self._within_step(node):
             if isinstance(above, ast.If) and above not in self._tested and below is not above.test:
                 self._tested.add(above)
                 if not self.loops.updates.reached(above):  # the optimizer's own turn: accumulation
@@ -167,9 +165,11 @@ class Counts:
     # --- names ------------------------------------------------------------------------------------------------------
 
     def _named(self, node: ast.Name | ast.Attribute) -> Measure:
-        if any(self._counts_batches(binding, node) for binding in self._bindings(node)):
+        if self._is_counted(node):
             return Measure(Count.STEPS, (node,))
-        changes = [b.statement.value for b in self._bindings(node) if isinstance(b.statement, ast.AugAssign)]
+        changes = [
+            b.statement.value for b in bound_in_scope(self.facts, node) if isinstance(b.statement, ast.AugAssign)
+        ]
         found = [self.of(each) for each in (gone_through(self.facts, node) if isinstance(node, ast.Name) else ())]
         for expression in (*self._sources.given(node).expressions, *changes):
             found.append(self.of(expression))
@@ -185,25 +185,10 @@ class Counts:
         unit = self.facts.unit(node)
         return not (isinstance(node, ast.Name) and isinstance(unit, Function) and node.id in unit.parameter_names)
 
-    def _bindings(self, node: ast.Name | ast.Attribute) -> Iterator[Binding]:
-        if isinstance(node, ast.Attribute):
-            owners = origins(self.facts.values(node.value), *Role)
-            for binding in self.facts.bindings:
-                target = getattr(binding.statement, "target", None)
-                if isinstance(target, ast.Attribute) and target.attr == node.attr:
-                    if owners & origins(self.facts.values(target.value), *Role):
-                        yield binding
-            return
-        unit: Unit | None = self.facts.unit(node)
-        while unit is not None:
-            found = [b for b in self.facts.bindings_in(unit) if b.target == node.id]
-            yield from found
-            if found or not isinstance(unit, Function) or node.id in unit.parameter_names:
-                return
-            unit = unit.parent or unit.module
-
     def _counts_batches(self, binding: Binding, node: ast.Name | ast.Attribute) -> bool:
         statement = binding.statement
+        if not isinstance(statement, ast.For) and self._grows_at_bounds(statement, binding.target):
+            return False
         if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
             return self._is_regular(statement.value) and self.is_per_batch(statement)
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
@@ -218,6 +203,25 @@ class Counts:
                 return False
             return Role.NUMBER in roles(self.facts.values(first)) and bool(self._loaders(statement))
         return self._is_range(statement.iter) and self._is_trained_in(statement)
+
+    def _grows_at_bounds(self, statement: ast.AST, name: str) -> bool:
+        if statement in self._active:
+            return False
+        self._active.add(statement)
+        is_so = grows_at_bounds(self._within_step(statement), name, self._is_counted)
+        self._active.discard(statement)
+        return is_so
+
+    def _is_counted(self, node: ast.Name | ast.Attribute) -> bool:
+        return any(self._counts_batches(binding, node) for binding in bound_in_scope(self.facts, node))
+
+    def _within_step(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What stands around a node, up to its function or training loop."""
+        training = {loop.node for loop in self.program.training}
+        for above in self.facts.tree(node).up(node):
+            if above in training or isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return
+            yield above
 
     def _is_regular(self, added: ast.expr, depth: int = 3) -> bool:
         """What is added for each batch: a number, or the size of the batch."""
@@ -311,7 +315,7 @@ class Counts:
     def _is_sum(self, node: ast.expr) -> bool:
         """Whether a number has grown by something of each step: divided by their count it is a mean."""
         names = (inner for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute)))
-        grown = (b.statement for name in names for b in self._bindings(name))
+        grown = (b.statement for name in names for b in bound_in_scope(self.facts, name))
         return any(isinstance(statement, ast.AugAssign) and self.is_per_batch(statement) for statement in grown)
 
     def _compared(self, node: ast.Compare) -> Measure:

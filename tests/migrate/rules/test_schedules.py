@@ -84,6 +84,9 @@ NUMBERED = {"over": "enumerate(loader)", "target": "i, (x, y)"}
 COUNTED = {"made": "step = 0"}
 SET = 'for group in optimizer.param_groups:\n    group["lr"] = lr'
 
+ANEW = "    optimizer = optim.SGD(model.parameters(), lr=rates[stage])"
+PREPARED = "    optimizer = accelerator.prepare(optimizer)"
+
 SCALED = {
     "a function, a plain horizon": {
         **COUNTED,
@@ -123,6 +126,20 @@ SCALED = {
         "batch": (
             f"lr = 0.1 ** sum(epoch * len(loader) + i >= edge for edge in edges)\n{SET}",
             f"lr = 0.1 ** sum((epoch * len(loader) + i) * {N} >= edge for edge in edges)\n{SET}",
+        ),
+    },
+    "stages that a count comes to": {
+        "made": "step, stage, edges, rates = 0, 0, [10, 20, 99], [0.1, 0.01, 0.001]",
+        "batch": (
+            f"step += 1\nif step > edges[stage]:\n    stage += 1\nlr = rates[stage]\n{SET}",
+            f"step += 1\nif step * {N} > edges[stage]:\n    stage += 1\nlr = rates[stage]\n{SET}",
+        ),
+    },
+    "an optimizer with another rate": {
+        "made": "step, stage, edges, rates = 0, 0, [10, 20, 99], [0.1, 0.01, 0.001]",
+        "step": (
+            f"step += 1\nif step > edges[stage]:\n    stage += 1\n{ANEW}",
+            f"step += 1\nif step * {N} > edges[stage]:\n    stage += 1\n{ANEW}\n\n{PREPARED}",
         ),
     },
     "a part of an epoch, measured before prepare": {
@@ -413,6 +430,14 @@ LEFT = {
         {
             **COUNTED,
             "step": 'step += 1\nif step % 10 == 0:\n    for g in optimizer.param_groups:\n        g["lr"] *= 0.9',
+        },
+    ),
+    "an optimizer that is made anew at certain batches": (
+        "MIG118",
+        "if step %",
+        {
+            **COUNTED,
+            "step": "step += 1\nif step % 10 == 0:\n    optimizer = optim.SGD(model.parameters(), lr=1 / step)",
         },
     ),
     "both kinds of numbers": (
