@@ -56,6 +56,7 @@ _MAY_BE = frozenset({Role.MODEL, Role.TENSOR, Role.UNKNOWN, Role.CHECKPOINT})
 #: Methods of the wrapper that call those of the model inside.
 _CALLING_INSIDE = frozenset({"forward", "train"})
 _STATES = frozenset({"state_dict", "load_state_dict"})
+_OF_CONTAINERS = frozenset().union(*map(dir, (dict, list, tuple, set)))
 
 
 @rule("MIG119")
@@ -99,7 +100,7 @@ def _attributes(conversion: Conversion) -> Iterator[ast.Attribute | ast.Subscrip
             if node.attr in THROUGH_WRAPPER and not (_is_own_step(facts, node) or _is_overridden(facts, node)):
                 continue
             owner = _moved(facts, node.value) if node.attr in _STATES else node.value
-            if _is_prepared_model(conversion, owner) and not _gives_itself(facts, node):
+            if _is_prepared_model(conversion, owner, node.attr) and not _gives_itself(facts, node):
                 yield node
 
 
@@ -134,7 +135,8 @@ def _is_overridden(facts: Facts, node: ast.Attribute) -> bool:
     return any(target.owner is not None and target.name == node.attr for target in facts.targets(call))
 
 
-def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
+def _is_prepared_model(conversion: Conversion, node: ast.expr, asked: str = "") -> bool:
+    """Whether a node is one; what a container has no attribute for is `asked` of the model that it may be else."""
     facts = conversion.facts
     is_given_back = isinstance(node, ast.Call) and _gives_back(facts, node)
     if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not is_given_back:
@@ -149,7 +151,8 @@ def _is_prepared_model(conversion: Conversion, node: ast.expr) -> bool:
         return False
     values = facts.values(node)
     mine = origins(values, Role.MODEL) & conversion.program.model_origins
-    if not mine or not roles(values) <= _MAY_BE or not conversion.is_prepared_at(node, mine):
+    may_be = _MAY_BE | {Role.CONTAINER} if asked and asked not in _OF_CONTAINERS else _MAY_BE
+    if not mine or not roles(values) <= may_be or not conversion.is_prepared_at(node, mine):
         return False
     return not is_bare(facts, node, conversion.program.model_origins)
 

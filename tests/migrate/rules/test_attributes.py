@@ -416,3 +416,33 @@ def test_a_method_of_the_model_knows_itself_without_a_wrapper(convert_text):
     _, result = convert_text(OWN_STEP.format(decorator="", first="self", given=""))
 
     assert "+ self.table.norm()" in result
+
+
+ONE_OR_TWO = """
+import sys
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def build(several):
+    if several:
+        return nn.Linear(3, 3), nn.Linear(3, 1)
+    return nn.Linear(3, 1)
+
+
+model = build(len(sys.argv) > 3)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.ones(8, 3)), batch_size=2)
+for (x,) in loader:
+    optimizer.zero_grad()
+    model(x).mean().backward()
+    optimizer.step()
+torch.save(model.state_dict(), "model.pt")
+"""
+
+
+def test_what_no_container_has_is_asked_of_the_model_that_a_name_may_be_else(convert_text):
+    _, result = convert_text(ONE_OR_TWO)
+
+    assert f'accelerator.save({INNER}.state_dict(), "model.pt")' in result
