@@ -28,7 +28,7 @@ def phases_in_turns(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
     phases = Phases(facts)
     by_turns = _by_turns(program)
     for loop in program.training:
-        if loop in by_turns:
+        if loop in by_turns or not loop.loaders:  # without a loader no batch is filled up
             continue
         found = phases.of(loop)
         if found.flag is not None and (found.phase is Phase.MIXED or len(loop.loaders) > 1):

@@ -912,3 +912,37 @@ def test_a_loader_that_is_gone_through_in_an_expression_is_told(convert_text):
     (note,) = (finding for finding in report.of(Kind.NOTE) if "on the same data" in finding.message)
     assert "gone through in this expression" in note.message
     assert "`for` statement" in note.hint
+
+
+BY_TURNS = """
+import torch
+from torch import nn, optim
+
+torch.manual_seed(0)
+rows = torch.ones(32, 3)
+model = nn.Linear(3, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+
+def run(chosen, optimizer=None):
+    total = 0.0
+    for first in range(0, len(chosen), 4):
+        loss = model(rows[chosen[first : first + 4]]).mean()
+        if optimizer is not None:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        total += loss.item()
+    return total
+
+
+for epoch in range(3):
+    print(run(list(range(24)), optimizer), run(list(range(24, 32))))
+"""
+
+
+def test_a_loop_that_trains_or_evaluates_by_turns_fills_no_batch_up(convert_text):
+    report, result = convert_text(BY_TURNS)
+
+    assert "accelerator.backward(loss)" in result
+    assert not report.of(Kind.LEFT)
