@@ -97,4 +97,9 @@ def _called(unit: Unit) -> str:
 
 
 def _places(facts: Facts, made: set[ast.AST]) -> str:
-    return ", ".join(sorted(f"{facts.file(origin).path}:{getattr(origin, 'lineno', 0)}" for origin in made))
+    places = sorted({f"{facts.file(origin).path}:{getattr(origin, 'lineno', 0)}" for origin in made})
+    rest = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
+    return ", ".join(places[:_MOST]) + rest
+
+
+_MOST = 3  # places that a reason names

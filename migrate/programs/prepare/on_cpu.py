@@ -119,7 +119,8 @@ def _check_named(facts: Facts, program: Program, test: ast.expr) -> None:
                 Refusal(
                     test,
                     "MIG101",
-                    f"{name} decides about the GPU here, and has no such name where the accelerator is made",
-                    f"choose a device once, above the models: device = torch.device('cuda' if {name} else 'cpu')",
+                    f"{ast.unparse(test)} decides about the GPU here, and {name} is not known where the accelerator "
+                    "is made",
+                    "choose a device once, above the models: device = torch.device('cuda' if use_cuda else 'cpu')",
                 )
             )

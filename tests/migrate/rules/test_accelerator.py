@@ -315,6 +315,39 @@ def test_a_flag_without_a_name_at_the_start_is_refused(refused_text):
     refused_text(source, "MIG101", "if on_gpu", ["on_gpu decides about the GPU"])
 
 
+OF_AN_OBJECT = """
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Engine:
+    def __init__(self, config, model):
+        self.config = config
+        self.model = model
+        if self.config["gpu"]:
+            self.model.cuda()
+        self.optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    def fit(self, loader):
+        for x, y in loader:
+            if self.config["gpu"]:
+                x, y = x.cuda(), y.cuda()
+            self.optimizer.zero_grad()
+            (self.model(x) - y).sum().backward()
+            self.optimizer.step()
+
+
+engine = Engine({"gpu": True}, nn.Linear(3, 1))
+loader = DataLoader(TensorDataset(data, data), batch_size=8)
+engine.fit(loader)
+"""
+
+
+def test_a_flag_that_an_object_holds_is_named_whole(refused_text):
+    says = ["self.config['gpu'] decides about the GPU here, and self is not known where the accelerator is made"]
+    refused_text(OF_AN_OBJECT, "MIG101", 'if self.config["gpu"]', says)
+
+
 READ_AMONG_IMPORTS = """
 import torch
 

@@ -169,6 +169,16 @@ WHOLE = {
         "MIG901",
         "has a name for",
     ),
+    "no home, and of many models some are told": (
+        HEAD.replace("model = nn.Linear(2, 1)\n", "")
+        + "".join(f"\ndef make{n}():\n    return nn.Linear(2, 1)\n" for n in range(5))
+        + "\nmodels = {str(n): make for n, make in enumerate([make0, make1, make2, make3, make4])}\n"
+        + "\ndef train(key):\n    optimizer = optim.SGD(models[key].parameters(), lr=0.1)\n"
+        + "    for x, y in loader:\n        models[key](x).sum().backward()\n        optimizer.step()\n\n"
+        + "models = {key: make() for key, make in models.items()}\ntrain(input())\n",
+        "MIG901",
+        "program.py:16 and 2 more): prepare needs them together",
+    ),
     "no home, and of those that lack as much the one that trains is told": (
         HEAD.replace("model = nn.Linear(2, 1)\n", "")
         + "\ndef count(model, loader):\n    return len(list(model.parameters())) + len(loader)\n"
