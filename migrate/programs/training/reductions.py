@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.scalars import assigned
+from migrate.programs.values.settled import is_left_out
 from migrate.programs.values.sources import Sources, called_by_name
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def _made_of(facts: Facts, node: ast.expr) -> list[ast.expr]:
     if not isinstance(node, ast.Call):
         return []
     returned = (n for unit in facts.targets(node) for n in facts.own(unit) if isinstance(n, ast.Return))
-    return [each.value for each in returned if each.value is not None]
+    return [each.value for each in returned if each.value is not None and not is_left_out(facts, each)]
 
 
 def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:

@@ -519,6 +519,30 @@ def test_a_loss_that_is_folded_by_hand_is_told(convert_text, programs, name):
     assert [finding.kind for finding in report.findings if why in finding.message] == [Kind.NOTE]
 
 
+CHOSEN = """
+class Distance:
+    def __init__(self, size_average=True):
+        self.size_average = size_average
+
+    def __call__(self, a, b):
+        if self.size_average:
+            return torch.mean((a - b) ** 2)
+        else:
+            return torch.sum((a - b) ** 2)
+
+
+measure = Distance({})
+"""
+
+
+@pytest.mark.parametrize(("given", "is_told"), [("", False), ("True", False), ("size_average=False", True)])
+def test_a_way_to_fold_that_no_run_takes_is_not_told(convert_text, programs, given, is_told):
+    holes = {"imports": CHOSEN.format(given), "backward": "loss = measure(output, y)\nloss.backward()"}
+    report, _ = convert_text(programs(holes)[0])
+
+    assert bool([finding for finding in report.findings if "this loss is a sum" in finding.message]) is is_told
+
+
 @pytest.mark.parametrize("name", EVEN)
 def test_a_loss_that_is_a_mean_is_not(convert_text, programs, name):
     report, _ = convert_text(programs({"backward": f"{EVEN[name]}\nloss.backward()"})[0])
