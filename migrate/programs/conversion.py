@@ -60,6 +60,7 @@ from migrate.programs.schedule.schedulers import Schedule, schedules
 from migrate.programs.stages import NoPlace, tell_apart
 from migrate.programs.training.closures import returned_losses, unanswered
 from migrate.programs.training.one_by_one import renewed_too_late
+from migrate.programs.values.takes import begun, taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -299,7 +300,7 @@ def _why(facts: Facts, program: Program, unit: Unit) -> str:
 
 
 def reaches_model(conversion: Conversion, node: ast.AST) -> bool:
-    """Whether code calls a trained model, runs a loop over a loader or trains: all processes must enter it together."""
+    """Whether code calls a trained model, goes through a loader or trains: all processes must enter it together."""
     loops = {id(loop.node) for loop in (*conversion.program.training, *conversion.program.evaluation)}
     for inner in ast.walk(node):
         if id(inner) in loops or (isinstance(inner, ast.Call) and runs_model(conversion, inner)):
@@ -308,11 +309,17 @@ def reaches_model(conversion: Conversion, node: ast.AST) -> bool:
 
 
 def runs_model(conversion: Conversion, call: ast.Call) -> bool:
-    """Whether a call runs a trained model, or a function that does so, goes through a loader or trains."""
+    """Whether a call runs a trained model, takes from a prepared loader, or enters what does so or trains."""
     facts = conversion.facts
-    if origins(facts.values(call.func), Role.MODEL) & conversion.program.model_origins:
+    if origins(facts.values(call.func), Role.MODEL) & conversion.program.model_origins or takes(conversion, call):
         return True
     return any(_function_reaches(conversion, target, frozenset()) for target in facts.targets(call))
+
+
+def takes(conversion: Conversion, call: ast.Call) -> bool:
+    """Whether a call takes a batch of a prepared loader, or begins to: the order of a pass is that of all processes."""
+    loaders = (taken(conversion.facts, call) | begun(conversion.facts, call)) & conversion.loader_origins
+    return bool(loaders) and conversion.is_prepared_at(call, loaders)
 
 
 def _function_reaches(conversion: Conversion, unit: Function, seen: frozenset[int]) -> bool:
@@ -327,6 +334,8 @@ def _function_reaches(conversion: Conversion, unit: Function, seen: frozenset[in
             if origins(facts.values(inner.func), Role.MODEL) & program.model_origins and not is_inside_model(
                 facts, unit
             ):
+                return True
+            if takes(conversion, inner):
                 return True
             if any(_function_reaches(conversion, t, seen | {id(unit)}) for t in facts.targets(inner)):
                 return True

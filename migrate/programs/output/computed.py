@@ -4,8 +4,8 @@
                                          if accelerator.is_main_process:
                                              save_image(result, path)
 
-A model, an evaluation or a training must be entered by all of them. Where no loader deals the data out, all processes
-draw the same, so what draws random numbers is for all, too.
+A model, an evaluation or a training must be entered by all of them, and all take from a loader together. Where no loader
+deals the data out, all processes draw the same, so what draws random numbers is for all, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import COMPREHENSIONS, unused_name
 from migrate.programs.chance.calls import Drawing, is_draw
-from migrate.programs.conversion import reaches_model, runs_model
+from migrate.programs.conversion import reaches_model, runs_model, takes
 
 if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
@@ -52,7 +52,8 @@ def computed(conversion: Conversion, statement: ast.stmt) -> Computed | None:
     if any(isinstance(node, _NOT_ONCE) for node in above) or any(isinstance(node, ast.NamedExpr) for node in inside):
         return None
     is_shared = any(shared.unnamed is calls[0] for shared in conversion.shared)  # it has a name already
-    name = unused_name(conversion.facts.tree(statement), "result", "model_result", "computed")
+    names = ("batch", "taken_batch") if takes(conversion, calls[0]) else ("result", "model_result", "computed")
+    name = unused_name(conversion.facts.tree(statement), *names)
     return None if is_shared else Computed(calls[0], statement, name)
 
 

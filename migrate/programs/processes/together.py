@@ -15,6 +15,7 @@ from migrate.analysis.known import accelerators, distributed
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, line_of, own_nodes
 from migrate.programs.values.sources import Sources
+from migrate.programs.values.takes import asked, begun, taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -74,10 +75,18 @@ class Together:
                 return named
             if self._is_prepared(self._facts.values(node.func), Role.MODEL, node.func, node):
                 return Joint(node, f"the prepared {ast.unparse(node.func)}()")
+            if self._takes(node) and not self._is_before(node):
+                return Joint(node, f"{ast.unparse(node)} of a prepared loader")
             if isinstance(node.func, ast.Attribute) and node.func.attr == "step":
                 if self._is_prepared(self._facts.receiver(node), Role.OPTIMIZER, node.func.value, node):
                     return Joint(node, f"{ast.unparse(node.func)}()")
         return None
+
+    def _takes(self, node: ast.Call) -> bool:
+        """Whether a call takes a batch of a prepared loader, or begins a pass: the inner one of next(iter(loader))."""
+        is_inner = not isinstance(asked(self._facts, node), ast.Call)
+        loaders = taken(self._facts, node) | begun(self._facts, node) if is_inner else set()
+        return bool(loaders & self._prepared)
 
     def _collective(self, node: ast.Call) -> Joint | None:
         """`accelerator.gather()`, `torch.distributed.all_reduce()`, `metric.compute()` of torchmetrics."""
@@ -99,9 +108,12 @@ class Together:
         mine = origins(values, role)
         if not mine or not mine <= self._prepared or self._is_inner(written, _STEPS_BACK):
             return False
-        return not any(
-            self._facts.unit(call) is self._facts.unit(node) and node.lineno < call.lineno for call in self._preparing
-        )
+        return not self._is_before(node)
+
+    def _is_before(self, node: ast.Call) -> bool:
+        """Whether a call stands above one of prepare, in the same function."""
+        preparing = (call for call in self._preparing if self._facts.unit(call) is self._facts.unit(node))
+        return any(node.lineno < call.lineno for call in preparing)
 
     def _is_inner(self, node: ast.expr, depth: int) -> bool:
         """Whether an expression may be the model inside of the wrapper, or a copy."""

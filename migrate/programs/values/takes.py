@@ -26,6 +26,12 @@ def taken(facts: Facts, call: ast.Call) -> set[ast.AST]:
     return set() if source is None else facts.loaders(facts.values(source))
 
 
+def begun(facts: Facts, call: ast.Call) -> set[ast.AST]:
+    """Where the loaders were made over which a call begins a pass: `iter(loader)`."""
+    begins = "builtins.iter" in facts.called(call) and bool(call.args)
+    return facts.loaders(facts.values(call.args[0])) if begins else set()
+
+
 def taken_for(facts: Facts, call: ast.Call, roots: Iterable[ast.AST]) -> set[ast.AST]:
     """The same for some code: of what objects take from an attribute, what those hold that the code uses.
 

@@ -361,6 +361,25 @@ def test_what_all_must_compute_is_computed_before_one_writes_it(changed, name):
     changed(**holes, epoch=(write.format(call), f"result = {call}\n{guarded(write.format('result'))}"))
 
 
+TAKEN = {
+    "a batch": ("next(iter(loader))", "plt.imshow({}[0].cpu())", "plt.imshow({}[0])"),
+    "the next batch": ("next(batches)", "plt.imshow({}[0].cpu())", "plt.imshow({}[0])"),
+    "a batch for the project's own": ("next(iter(loader))", "show({}[0])", None),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_is_drawn_of_a_prepared_loader_all_take(changed, name):
+    call, after, before = TAKEN[name]
+    show = "def show(rows):\n    plt.figure()\n    plt.title(len(rows))\n    plt.savefig('rows.png')"
+    changed(
+        imports="import matplotlib.pyplot as plt",
+        setup=show if before is None else "",
+        ready="batches = iter(loader)" if "batches" in call else "",
+        end=((before or after).format(call), f"batch = {call}\n{guarded(after.format('batch'))}"),
+    )
+
+
 def test_what_is_computed_stands_between_what_is_written(changed):
     first, last = 'json.dump([], open("a.json", "w"))', 'json.dump(1, open("c.json", "w"))'
     middle = 'json.dump({}.tolist(), open("b.json", "w"))'
