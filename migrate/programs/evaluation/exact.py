@@ -27,6 +27,7 @@ from migrate.programs.evaluation.apart import mixes_rows
 from migrate.programs.evaluation.beside import beside
 from migrate.programs.evaluation.collating import puts_rows_first
 from migrate.programs.evaluation.counted import counted
+from migrate.programs.evaluation.one_row import drops_rows, squeezes
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
 from migrate.programs.shares.own_sums import summing
@@ -248,7 +249,7 @@ def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call]) -> ast.Ca
     """
     if isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets):
         found = roles(facts.values(statement.value))
-        if found & ROWS and Role.STATISTIC not in found:
+        if found & ROWS and Role.STATISTIC not in found and not any(map(squeezes, ast.walk(statement.value))):
             return None
     tree = facts.tree(statement)
     if len(calls) != 1 or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
@@ -300,6 +301,8 @@ def _check_beside(facts: Facts, loop: LoopFact, forward: _Forward) -> None:
     if why := beside(facts, (*forward.before, forward.statement)):
         raise NotShared(why)
     if why := mixes_rows(facts, forward.before, forward.statement):
+        raise NotShared(why)
+    if why := drops_rows(facts, forward.before, forward.statement):
         raise NotShared(why)
 
 

@@ -38,6 +38,9 @@ TOGETHER = {
     "sorted": "x = x[torch.argsort(x[:, 0])]",
     "some of them": "x, y = x[1:, :], y[1:, :]",
     "with another half": "x = torch.cat([x, x.flip(1)])",
+    "without a dimension of size 1": "x = x.squeeze()",
+    "targets without one": "y = torch.squeeze(y)",
+    "without the first if that has size 1": "x = x.squeeze(0)",
 }
 
 
@@ -58,6 +61,8 @@ APART = {
     "columns": "x = x[:, [2, 1, 0, 3]]",
     "columns beside each other": "x = torch.cat([x[:, :2], x[:, 2:]], dim=1)",
     "normalized in each row": "x = nn.functional.normalize(x, dim=-1)",
+    "without another dimension of size 1": "x = x.unsqueeze(1).squeeze(1)",
+    "something else without one": "one = torch.ones(1, 4).squeeze()\n        x = x * 1",
 }
 
 
@@ -91,3 +96,49 @@ def test_samples_that_are_no_longer_the_first_dimension(convert_text):
 
     assert "gather" not in result
     assert any("no row for each sample" in finding.message for finding in report.findings)
+
+
+def test_a_result_is_gathered_before_a_row_of_it_may_lose_its_dimension(convert_text):
+    forward = FORWARD.replace("model(x)", "model(x).squeeze()")
+    _, result = convert_text(SOURCE.format(model=ROWS, before="pass", forward=forward))
+
+    assert "outputs, y = accelerator.gather_for_metrics((outputs, y))\n        out = outputs.squeeze()" in result
+
+
+NET = """
+class Last(nn.Linear):
+    def forward(self, x):
+        return torch.squeeze(super().forward(x))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.out = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.scale = nn.Parameter(torch.ones(1, 1))
+        {made}
+
+    def forward(self, x):
+        return {result}
+"""
+SQUEEZED = {
+    "on its way": "torch.softmax(self.out(self.inner(x).squeeze()), dim=1)",
+    "at its end": "self.out(self.inner(x)).squeeze()",
+    "in a layer of its own": "self.last(x)",
+}
+
+
+@pytest.mark.parametrize("name", SQUEEZED)
+def test_a_model_that_squeezes_is_given_whole_batches(convert_text, name):
+    model = NET.format(result=SQUEEZED[name], made="self.last = nn.Sequential(nn.ReLU(), Last(4, 4))")
+    report, result = convert_text(SOURCE.format(model=model, before="pass", forward=FORWARD))
+
+    assert "gather_for_metrics" not in result
+    assert any("in the model (line " in finding.message for finding in report.findings)
+
+
+@pytest.mark.parametrize("result", ["self.out(x) * self.scale.squeeze()", "self.out(x.unsqueeze(1)).squeeze(1)"])
+def test_a_model_that_squeezes_what_is_no_row_is_shared_out(convert_text, result):
+    _, result = convert_text(SOURCE.format(model=NET.format(result=result, made=""), before="pass", forward=FORWARD))
+
+    assert "gather_for_metrics" in result
