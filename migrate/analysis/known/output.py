@@ -41,6 +41,13 @@ WRITES = frozenset(
     tensorboard_logger.configure tensorboard_logger.log_value tensorboard_logger.log_images
     tensorboard_logger.log_histogram""".split()
 )
+#: What brings something from the network, which a program keeps in a file.
+FETCHES = frozenset(
+    """urllib.request.urlretrieve urllib.request.urlopen requests.get wget.download gdown.download
+    torch.hub.download_url_to_file torchvision.datasets.utils.download_url""".split()
+)
+#: Methods and functions that take files out of an archive.
+UNPACKS = frozenset({"extractall", "unpack_archive"})
 #: Those whose first argument is not there afterwards, and the method of a path after which it is not.
 REMOVES = frozenset({"os.remove", "os.unlink", "os.rename", "os.replace", "shutil.move", "shutil.rmtree"})
 REMOVES_ITSELF = "unlink"

@@ -1,4 +1,5 @@
-"""What a program makes once and keeps in a file: `if os.path.exists(path): load it, else make it and save it`.
+"""What a program makes once and keeps in a file: `if os.path.exists(path): load it, else make it and save it`; or
+fetches: `if not os.path.exists(path): urlretrieve(url, path)`.
 
 A process that comes late finds the file while another one writes it. So the main process goes first: it makes what is
 not there, and the others find it done. What is made for each sample, or with random numbers, is left as it is: not
@@ -11,7 +12,8 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import arguments
+from migrate.analysis.known.output import FETCHES, UNPACKS
+from migrate.analysis.syntax import arguments, is_docstring
 from migrate.analysis.units import Function
 from migrate.programs.chance.calls import is_draw
 from migrate.programs.chance.splits import EACH
@@ -80,6 +82,8 @@ def _run(conversion: Conversion, branch: ast.If) -> Run | None:
         return None
     there, missing = (branch.body, branch.orelse) if is_there else (branch.orelse, branch.body)
     paths = _made_of(conversion, branch, path)
+    if _fetches(conversion, missing, paths):
+        return (branch,)
     if not _names(there, paths):
         return None
     if missing:
@@ -88,8 +92,34 @@ def _run(conversion: Conversion, branch: ast.If) -> Run | None:
     rest = block[block.index(branch) + 1 :]
     if not isinstance(there[-1], ast.Return):
         return None
-    last = next((n for n, statement in enumerate(rest) if _writes(conversion, [statement], paths)), None)
+    making = (
+        n
+        for n, statement in enumerate(rest)
+        if _writes(conversion, [statement], paths) or _brings(conversion, _calls([statement]))
+    )
+    last = next(making, None)
     return (branch, *rest[: last + 1]) if last is not None else None
+
+
+def _fetches(conversion: Conversion, missing: Sequence[ast.stmt], paths: Collection[str]) -> bool:
+    """Whether statements fetch or unpack a file, themselves or in a function that is handed its path."""
+    facts, calls = conversion.facts, _calls(missing)
+    handed = (unit for call in calls if _names(arguments(call), paths) for unit in facts.targets(call))
+    inner = (n for unit in reached(facts, handed) for n in facts.own(unit) if isinstance(n, ast.Call))
+    return _names(missing, paths) and _brings(conversion, [*calls, *inner])
+
+
+def _brings(conversion: Conversion, calls: Iterable[ast.Call]) -> bool:
+    """Whether calls bring something from the network, or unpack it: `archive.extractall(folder)`."""
+    facts = conversion.facts
+    return any(
+        facts.called(call) & FETCHES or (isinstance(call.func, ast.Attribute) and call.func.attr in UNPACKS)
+        for call in calls
+    )
+
+
+def _calls(block: Iterable[ast.stmt]) -> list[ast.Call]:
+    return [node for statement in block for node in ast.walk(statement) if isinstance(node, ast.Call)]
 
 
 def _asked(conversion: Conversion, test: ast.expr) -> tuple[str | None, bool]:
@@ -110,9 +140,20 @@ def _path_of(conversion: Conversion, node: ast.expr) -> str | None:
         return None
     if conversion.facts.called(node) & _IS_FILE and node.args:
         return ast.unparse(node.args[0])
+    if targets := conversion.facts.targets(node):
+        return ast.unparse(node.args[0]) if node.args and all(_asks(conversion, each) for each in targets) else None
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in _IS_FILE_METHODS:
         return None
-    return None if conversion.facts.targets(node) else ast.unparse(node.func.value)
+    return ast.unparse(node.func.value)
+
+
+def _asks(conversion: Conversion, unit: Function) -> bool:
+    """`def is_there(path): return os.path.exists(path)`."""
+    own = [statement for statement in unit.body if not is_docstring(statement)]
+    asked = own[0].value if len(own) == 1 and isinstance(own[0], ast.Return) else None
+    if not isinstance(asked, ast.Call) or conversion.facts.targets(asked):
+        return False
+    return _path_of(conversion, asked) in unit.parameter_names[:1]
 
 
 def _made_of(conversion: Conversion, branch: ast.If, path: str) -> set[str]:
@@ -133,7 +174,7 @@ def _names(parts: Sequence[ast.AST], paths: Collection[str]) -> bool:
 def _writes(conversion: Conversion, block: Sequence[ast.stmt], paths: Collection[str]) -> bool:
     """Whether statements write the file, or hand its path to a function of the project that writes."""
     facts, outputs = conversion.facts, conversion.facts.once(Outputs)
-    for call in (n for s in block for n in ast.walk(s) if isinstance(n, ast.Call)):
+    for call in _calls(block):
         if not _names(arguments(call), paths):
             continue
         inner = (n for unit in reached(facts, facts.targets(call)) for n in facts.own(unit))

@@ -41,12 +41,17 @@ _DRAWS = frozenset({"matplotlib.pyplot.savefig", "torchvision.utils.save_image"}
 
 def rereads(conversion: Conversion) -> list[ast.stmt]:
     """The statements before which all processes wait for what the main process writes."""
-    written = dict(written_paths(conversion))
+    kept = caches(conversion).inside  # which the main process comes to first
+    written = {
+        path: later
+        for path, writes in written_paths(conversion)
+        if (later := [(call, unit) for call, unit in writes if call not in kept])
+    }
     if written:
         speech(conversion)  # which functions are handed the accelerator is settled there
     drawn = [call for writes in written.values() for call, _ in writes if conversion.facts.called(call) & _DRAWS]
     returning = (_LOADS if written else frozenset()) | (output.IMAGE_READERS if drawn else frozenset())
-    voice, kept = Voice(conversion), caches(conversion).inside  # which the main process comes to first
+    voice = Voice(conversion)
     every = [write for each in written.values() for write in each]
     writing = _writing(conversion, every)
     made = [(_tails(conversion, write[0]), write) for write in every]

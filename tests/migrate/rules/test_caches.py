@@ -77,6 +77,20 @@ def load(path, overwrite):
     x = torch.ones(24, words.get_vocab_size())
     return TensorDataset(x, x.sum(dim=1, keepdim=True))
 """
+FETCH = """
+import zipfile
+from urllib import request
+
+URL = "https://example.org/rows.pt"
+
+def load(path, overwrite):
+    if not os.path.exists(path):
+        request.urlretrieve(URL, path)
+    return TensorDataset(torch.load(path), torch.ones(24, 1))
+"""
+WRITTEN = """with request.urlopen(URL) as answer:
+            with open(path, "wb") as file:
+                file.write(answer.read())"""
 FOUND = {
     "a tokenizer": (
         WORDS,
@@ -138,6 +152,51 @@ def load(path, overwrite):
 """,
         CALL,
         FIRST + "        if os.path.exists(path):\n            x = torch.load(rows)\n",
+    ),
+    "a download": (
+        FETCH,
+        CALL,
+        FIRST + "        dataset = load('data.pt', overwrite)\n",
+    ),
+    "a download that a function of the project asks for": (
+        "def is_there(path):\n    'Whether there is a file.'\n    return os.path.isfile(path)\n"
+        + FETCH.replace("os.path.exists(path)", "is_there(path)"),
+        CALL,
+        FIRST + "        dataset = load('data.pt', overwrite)\n",
+    ),
+    "a download that is written": (
+        FETCH.replace("request.urlretrieve(URL, path)", WRITTEN),
+        CALL,
+        FIRST + "        if not os.path.exists(path):\n            with request.urlopen(URL) as answer:\n",
+    ),
+    "a download in a function": (
+        FETCH.replace("request.urlretrieve(URL, path)", "fetch(path)")
+        + "\n\ndef fetch(path):\n    request.urlretrieve(URL, path)",
+        CALL,
+        FIRST + "        dataset = load('data.pt', overwrite)\n",
+    ),
+    "what is unpacked": (
+        FETCH.replace("request.urlretrieve(URL, path)", "zipfile.ZipFile('rows.zip').extractall(path)"),
+        CALL,
+        FIRST + "        dataset = load('data.pt', overwrite)\n",
+    ),
+    "what is unpacked below": (
+        """
+import zipfile
+
+def load(path, overwrite):
+    name = unpacked(path)
+    return TensorDataset(torch.load(name), torch.ones(24, 1))
+
+def unpacked(path):
+    if os.path.exists(path):
+        return path
+    with zipfile.ZipFile("rows.zip") as archive:
+        archive.extractall()
+    return path
+""",
+        CALL,
+        FIRST + "        dataset = load('data.pt', overwrite)\n",
     ),
     "a data set": (DATA, "dataset = Data('data.pkl')", FIRST + "        dataset = Data('data.pkl')\n"),
     "a data set of its own function": (
