@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.tensors import HOST_PREFIXES
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, Value, roles
 from migrate.analysis.syntax import arguments, last_line
-from migrate.analysis.units import Function
+from migrate.analysis.units import Class, Function
 from migrate.programs.device.devices import only_cpu
 from migrate.programs.device.raw_batches import RawBatches
 from migrate.programs.device.tour import shown
@@ -121,8 +121,22 @@ def _put_into(facts: Facts, name: ast.Name) -> Iterator[ast.expr]:
 
 def _is_tensor(facts: Facts, node: ast.expr) -> bool:
     """Whether nothing that an expression goes back to may have made something else of the rows of a tensor."""
-    made = [node, *facts.once(Sources).given(node).expressions]
-    return all(_gives_a_tensor(facts, each) for each in made if isinstance(each, ast.Call))
+    seen: set[ast.expr] = set()
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.BinOp):  # both sums of `sum(losses) / sum(counts)` may be plain numbers
+            waiting += [part.left, part.right]
+        elif isinstance(part, ast.UnaryOp):
+            waiting.append(part.operand)
+        elif isinstance(part, ast.Subscript):
+            waiting.append(part.value)
+        elif isinstance(part, ast.Name) and part not in seen:
+            seen.add(part)
+            waiting += _given_above(facts, part)
+        elif isinstance(part, ast.Call) and not _gives_a_tensor(facts, part):
+            return False
+    return True
 
 
 def _gives_a_tensor(facts: Facts, call: ast.Call) -> bool:
@@ -130,8 +144,16 @@ def _gives_a_tensor(facts: Facts, call: ast.Call) -> bool:
     if any(name.startswith("torch.") for name in facts.called(call)):
         return True
     if Role.MODEL in roles(facts.values(call.func)):
-        return True
+        return not _counts(facts, call)
     return isinstance(call.func, ast.Attribute) and roles(facts.values(call.func.value)) <= _TENSORS
+
+
+def _counts(facts: Facts, call: ast.Call) -> bool:
+    """Whether a model takes numbers out of its tensors, which it may give back: `return loss, mask.sum().item()`."""
+    classes = (value.unit for value in facts.values(call.func) if isinstance(value.unit, Class))
+    forwards = (member.unit for cls in classes for member in cls.lookup("forward"))
+    nodes = (node for unit in forwards if isinstance(unit, Function) for node in facts.own(unit))
+    return any(isinstance(node, ast.Attribute) and node.attr in ("item", "tolist") for node in nodes)
 
 
 def _is_placed(conversion: Conversion, value: Value) -> bool:

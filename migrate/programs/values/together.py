@@ -1,6 +1,7 @@
 """Lists that code goes through together: `zip(scores, labels)`, `roc_auc_score(torch.cat(labels), scores)`.
 
-Entry by entry they belong together: of all processes are all of them, or none.
+Entry by entry they belong together: of all processes are all of them, or none. So are sums of all entries that meet in
+a number: `sum(losses) / sum(counts)`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
 
 _NOTHING: frozenset[str] = frozenset()
+_GROWING = frozenset("sum len nansum count_nonzero".split())
 _JOINING = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript)
 
 
@@ -94,6 +96,6 @@ class _Met:
 
 
 def _folds(call: ast.Call) -> bool:
-    """`np.mean(losses)`, `losses.mean()`: one number of all entries."""
+    """`np.mean(losses)`, `losses.mean()`: one number of all entries, which does not grow with how many there are."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in FOLDING_WITHOUT_DIM and len(call.args) < 2 and not call.keywords
+    return name in FOLDING_WITHOUT_DIM - _GROWING and len(call.args) < 2 and not call.keywords

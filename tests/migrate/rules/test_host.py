@@ -30,6 +30,33 @@ def test_unchanged(unchanged, name):
     unchanged(**UNCHANGED[name])
 
 
+COUNTING = """
+class Loss(nn.Module):
+    def forward(self, output, y):
+        return ((output - y) ** 2).sum(), (y != 0).sum().item()
+
+counting = Loss()
+"""
+NUMBERS = {
+    "sums of them": {
+        "start": "counts = []",
+        "step": "counts.append(counting(output, y)[1])",
+        "epoch": "mean = 1.0 / sum(counts)\nshown = np.exp(-mean)",
+    },
+    "under a name": {"step": "_, count = counting(output, y)\nshown = np.log(count)"},
+    "at once": {"step": "shown = np.log(1 + counting(output, y)[1])"},
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_a_loss_of_the_project_counts(convert_text, programs, name):
+    before, _ = programs({"imports": "import numpy as np", "setup": COUNTING} | NUMBERS[name])
+    _, result = convert_text(before)
+
+    assert "accelerator.prepare(" in result
+    assert ".cpu()" not in result
+
+
 CHANGED = {
     "a batch": ("shown = x.numpy()", "shown = x.cpu().numpy()"),
     "detached": ("shown = output.detach().numpy()", "shown = output.detach().cpu().numpy()"),

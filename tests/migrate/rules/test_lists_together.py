@@ -19,6 +19,8 @@ TOGETHER = {
     ),
     "one that grows by the other": "rows = np.stack(scores)\nrows += torch.stack(labels).numpy()\nprint(rows)",
     "another between them": "others = list(zip(scores, losses))\nprint(list(zip(losses, labels)), others)",
+    "sums of both in one number": "print(sum(scores).sum() / torch.cat(labels).sum())",
+    "a sum that a mean is taken by": "total = np.sum(scores)\nprint(total / len(labels))",
     "an object that keeps both": "kept.scores = scores\nkept.labels = labels",
 }
 APART = {
