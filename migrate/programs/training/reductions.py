@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
+from migrate.analysis.units import Function
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.scalars import assigned
 from migrate.programs.values.settled import is_left_out
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.units import Function, Unit
+    from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact
 
 _UNLIKE = "this loss is a mean {}: that of N processes' batches is not the mean of their means"
@@ -42,15 +43,26 @@ def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Ca
 
 
 def weighed_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple[ast.Call, str]]:
-    """The same for means that models compute in their forward: `F.cross_entropy(logits, y, ignore_index=-1)`."""
+    """The same for losses that models compute in their forward: `F.cross_entropy(logits, y, ignore_index=-1)`."""
     for forward in forwards:
-        for node in facts.own(forward):
+        divides = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) for node in facts.own(forward))
+        made = [node for unit in (forward, *_making(forward)) for node in facts.own(unit)]
+        for node in made:
             if not isinstance(node, ast.Call) or not any(map(_is_loss, called_by_name(facts, node))):
                 continue
             given = {keyword.arg: keyword.value for keyword in node.keywords}
-            is_mean = not _is(given.get("reduction"), "none") and not _is(given.get("reduction"), "sum")
-            if is_mean and (why := [told for name, told in _WEIGHING.items() if name in given]):
-                yield node, _UNLIKE.format(why[0])
+            if _is(given.get("reduction"), "sum"):
+                yield from () if divides else ((node, _SUM),)
+            elif not _is(given.get("reduction"), "none"):
+                if why := [told for name, told in _WEIGHING.items() if name in given]:
+                    yield node, _UNLIKE.format(why[0])
+
+
+def _making(forward: Function) -> Iterator[Function]:
+    """What makes the losses that a forward calls: the `__init__` of its class."""
+    for member in forward.owner.lookup("__init__") if forward.owner is not None else ():
+        if isinstance(member.unit, Function):
+            yield member.unit
 
 
 def _is_divided(facts: Facts, use: Use) -> bool:

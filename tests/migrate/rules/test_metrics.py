@@ -464,6 +464,33 @@ def test_a_mean_over_a_part_that_the_model_computes_is_reported(convert_text, pr
     assert bool(told) is is_told
 
 
+HOLDS_ITS_LOSS = """
+class Loss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base = nn.MSELoss({given})
+
+    def forward(self, output, y):
+        return self.base(output, y){divided}, (y != 0).sum()
+"""
+HELD = {
+    "a sum": ('reduction="sum"', "", True),
+    "a sum that is divided": ('reduction="sum"', " / len(y)", False),
+    "a mean": ("", "", False),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_sum_that_a_loss_of_the_project_holds_is_reported(convert_text, programs, name):
+    given, divided, is_told = HELD[name]
+    setup = HOLDS_ITS_LOSS.format(given=given, divided=divided)
+    before = programs({"setup": setup, "made": "held = Loss()", "step": "part, count = held(model(x), y)"})[0]
+    report, _ = convert_text(before)
+
+    told = [finding.line for finding in report.findings if "divides it by N" in finding.message]
+    assert bool(told) is is_told
+
+
 def test_losses_without_reduction_are_not(unchanged):
     report = unchanged(made='criterion = nn.MSELoss(reduction="none")')
 
