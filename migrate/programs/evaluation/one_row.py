@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import argument_at, arguments, root_name
-from migrate.analysis.units import Class, Function
+from migrate.analysis.units import Function
 from migrate.programs.reach.callees import reached
+from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.values.place import number
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def drops_rows(facts: Facts, before: Iterable[ast.stmt], forward: ast.stmt) -> s
     for call in (node for part in (*before, *given) for node in ast.walk(part) if squeezes(node)):
         if roles(facts.values(_squeezed(call))) & FROM_LOADER:
             return f"`{ast.unparse(call)}` (line {call.lineno}) {_ELSE}"
-    for unit in reached(facts, set().union(*(_forwards(facts, call) for call in running))):
+    for unit in reached(facts, {unit for call in running for unit in forwards_inside(facts, call)}):
         for call in (node for node in facts.own(unit) if squeezes(node)):
             if not _is_own(unit, call):
                 return f"`{ast.unparse(call)}` in the model (line {call.lineno}) {_ELSE}"
@@ -55,25 +56,6 @@ def _is_function(call: ast.Call) -> bool:
 def _squeezed(call: ast.Call) -> ast.expr:
     assert isinstance(call.func, ast.Attribute)
     return call.args[0] if _is_function(call) and call.args else call.func.value
-
-
-def _forwards(facts: Facts, call: ast.Call) -> set[Function]:
-    """The project's own `forward`s of a model that is called, and of the layers that it makes."""
-    waiting = [value.unit for value in facts.values(call.func)]
-    classes: set[Class] = set()
-    while waiting:
-        cls = waiting.pop()
-        if isinstance(cls, Class) and cls not in classes:
-            classes.add(cls)
-            made = (
-                node for unit in _methods(cls, "__init__") for node in facts.own(unit) if isinstance(node, ast.Call)
-            )
-            waiting += [value.unit for node in made for value in facts.values(node) if value.origin is node]
-    return {unit for cls in classes for unit in _methods(cls, "forward")}
-
-
-def _methods(cls: Class, name: str) -> list[Function]:
-    return [member.unit for member in cls.lookup(name) if isinstance(member.unit, Function)]
 
 
 def _is_own(unit: Unit, call: ast.Call) -> bool:

@@ -1,4 +1,4 @@
-"""Layers that a step may leave out: what a model's forward is given, or what it draws, decides about them.
+"""Layers that a step may leave out: what a model's forward is given, draws, or finds in the batch decides about them.
 
     if random() < 0.1:                 ->  forward(self, x, label=None):
         label = None                           if label is not None:
@@ -16,7 +16,9 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_none, root_name, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import is_draw
+from migrate.programs.prepare.routed import asks_batch
 from migrate.programs.reach.callees import reached
+from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.sources import Sources, received
@@ -52,9 +54,10 @@ def _by_call(facts: Facts, call: ast.Call) -> Iterator[ast.If]:
         for test in _tests(facts, forward):
             if _asks_whether_there(test.test) in varying and _runs_layers(facts, forward, (*test.body, *test.orelse)):
                 yield test
-        for unit in reached(facts, [forward]):
-            for test in _tests(facts, unit):
-                if _draws(facts, test.test) and _runs_layers(facts, unit, _decided(facts, test)):
+    for unit in reached(facts, forwards_inside(facts, call)):
+        for test in _tests(facts, unit):
+            if _draws(facts, test.test) or asks_batch(facts, test.test):
+                if _runs_layers(facts, unit, _decided(facts, test)):
                     yield test
 
 
@@ -137,7 +140,9 @@ def _runs_layers(facts: Facts, unit: Unit, statements: tuple[ast.stmt, ...], dep
 
 
 def _taken_from(facts: Facts, unit: Unit, itself: str) -> Iterator[str]:
-    """The names of what a loop over something that the object holds goes through."""
+    """The names of what a loop over something that the object holds goes through, and of items: `self.layers[i]`."""
     for node in facts.own(unit):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and root_name(node.value) == itself:
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
         if isinstance(node, ast.For) and any(isinstance(n, ast.Name) and n.id == itself for n in ast.walk(node.iter)):
             yield from (name.id for name in ast.walk(node.target) if isinstance(name, ast.Name))

@@ -1,5 +1,7 @@
 """Layers that a step may leave out: each process may leave out others, so gradients are averaged after the backward."""
 
+import textwrap
+
 import pytest
 
 from migrate.options import Target
@@ -17,6 +19,7 @@ class Net(nn.Module):
         self.body = nn.Linear(4, 4)
         self.label = nn.Embedding(3, 4)
         self.blocks = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+        self.router = Router()
 
     def helped(self, x, y):
         return x + self.label(y)
@@ -24,6 +27,16 @@ class Net(nn.Module):
     def forward(self, x, y=None):
         x = self.body(x)
         {forward}
+        return x
+
+
+class Router(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+
+    def forward(self, x):
+        {routed}
         return x
 
 
@@ -77,9 +90,53 @@ LEFT_OUT = {
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_gradients_are_averaged_after_the_backward(convert_text, name):
     forward, batch, call = LEFT_OUT[name]
-    _, result = convert_text(PROGRAM.format(forward=forward, batch=batch, call=call))
+    _, result = convert_text(PROGRAM.format(forward=forward, batch=batch, call=call, routed="pass"))
 
     assert HANDLER in result
+
+
+SENT = {
+    "a mask": "if (chosen == i).any():\n    x = x + expert(x)",
+    "a mask with a name": "mask = chosen == i\nif not mask.any():\n    continue\nx = expert(x)",
+    "a number": "count = (chosen == i).sum()\nif count.item() > 0:\n    x = x + expert(x)",
+    "rows": "rows = torch.where(chosen == i)[0]\nif rows.numel() > 0:\n    x[rows] = expert(x[rows])",
+    "rows among others": (
+        "rows, places = torch.where((chosen == i)[:, None])\nif rows.shape[0] == 0:\n    continue\n"
+        "x[rows] = expert(x[rows])"
+    ),
+    "some of the rows": (
+        "rows = torch.nonzero(chosen == i).squeeze(-1)\nrows = rows[:3] if len(rows) > 3 else rows\n"
+        "if len(rows) > 0:\n    x[rows] = self.experts[i](x[rows])"
+    ),
+    "what a mask leaves": "mine = x[chosen == i]\nif mine.size(0):\n    x = x + expert(mine).mean()",
+    "an expert by its place": "layer = self.experts[i]\nif (chosen == i).any():\n    x = x + layer(x)",
+}
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_experts_to_which_no_row_is_sent(convert_text, name):
+    sent = textwrap.indent(SENT[name], " " * 12)
+    routed = f"chosen = x.argmax(-1) % 3\n        for i, expert in enumerate(self.experts):\n{sent}"
+    filled = {"forward": "x = self.router(x)", "batch": "pass", "call": "model(x)", "routed": routed}
+    _, result = convert_text(PROGRAM.format(**filled))
+
+    assert HANDLER in result
+
+
+NOT_SENT = {
+    "a size": "if x.size(0) > 1:\n            x = self.experts[0](x)",
+    "a length": "if len(self.experts) > 1:\n            x = self.experts[0](x)",
+    "a dimension": "if torch.where(x > 0, x, 0).shape[1] == 4:\n            x = self.experts[0](x)",
+    "no layer": "if x.isnan().any():\n            raise ValueError(x)",
+}
+
+
+@pytest.mark.parametrize("name", NOT_SENT)
+def test_tests_that_come_out_alike(convert_text, name):
+    filled = {"forward": "x = self.router(x)", "batch": "pass", "call": "model(x)", "routed": NOT_SENT[name]}
+    _, result = convert_text(PROGRAM.format(**filled))
+
+    assert "accelerator = Accelerator()" in result
 
 
 ALWAYS = {
@@ -95,14 +152,14 @@ ALWAYS = {
 @pytest.mark.parametrize("name", ALWAYS)
 def test_all_steps_run_the_same_layers(convert_text, name):
     forward, batch, call = ALWAYS[name]
-    _, result = convert_text(PROGRAM.format(forward=forward, batch=batch, call=call))
+    _, result = convert_text(PROGRAM.format(forward=forward, batch=batch, call=call, routed="pass"))
 
     assert "accelerator = Accelerator()" in result
 
 
 def test_with_accelerate_it_is_refused(convert_text):
     forward, batch, call = LEFT_OUT["by its name"]
-    before = PROGRAM.format(forward=forward, batch=batch, call=call)
+    before = PROGRAM.format(forward=forward, batch=batch, call=call, routed="pass")
     report, result = convert_text(before, target=Target.ACCELERATE)
 
     assert "accelerator" not in result
