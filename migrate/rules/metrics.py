@@ -167,6 +167,7 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
         names[0] = result
     for node, other in shared.counted.items():
         draft.rewrite(node, other)
+    _take_below(conversion, draft, shared)
     at = place(conversion.facts.file(shared.after), shared.after)
     gather = f"{accelerator}.gather_for_metrics"
     if shared.without_gradients:
@@ -184,6 +185,20 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
         return
     draft.before(shared.after, f"{names[0]} = {ast.unparse(without(shared.unnamed, dropped(conversion)))}\n{code}")
     draft.rewrite(shared.unnamed, names[0])
+
+
+def _take_below(conversion: Conversion, draft: Draft, shared: Shared) -> None:
+    """Lengths of the loader are taken when the pass is over: above it they would be those of a training pass."""
+    for statement in shared.measured:
+        tree = conversion.facts.tree(statement)
+        if (around := tree.in_block(shared.loop.node, tree.block(statement))) is not None:
+            draft.remove(statement)
+            draft.after(around, f"{_bare(statement.targets[0])} = {_bare(statement.value)}")
+
+
+def _bare(value: ast.expr) -> str:
+    """A tuple without its parentheses, as people write one that is taken apart."""
+    return ", ".join(map(ast.unparse, value.elts)) if isinstance(value, ast.Tuple) else ast.unparse(value)
 
 
 def _only_result(shared: Shared) -> str | None:

@@ -61,6 +61,7 @@ class Shared:
     unnamed: ast.Call | None = None  # the model's call inside `after`; `names[0]` is its new name
     without_gradients: bool = False  # that are turned off around the loop, so that it is known for an evaluation
     counted: Mapping[ast.Name, str] = field(default_factory=dict)  # what is asked for its rows, with what else has them
+    measured: tuple[ast.Assign, ...] = ()  # lengths that are taken below the loop
 
 
 @dataclass(frozen=True, slots=True)

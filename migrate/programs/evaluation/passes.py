@@ -15,6 +15,7 @@ from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
 from migrate.programs.evaluation.exact import InFull, Shared, decide, gathered_first
 from migrate.programs.evaluation.gradients import needed
+from migrate.programs.evaluation.measured import measured_below
 from migrate.programs.home.places import evaluated_beside
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import raw_units
@@ -46,7 +47,7 @@ def evaluations(
             found = decide(facts, program, modes, loop)
         if isinstance(found, InFull) and loop.loaders & beside:
             found = _whole_batches(facts, loops, program, modes, found)
-        decided.append(found)
+        decided.append(measured_below(facts, program, modes, found) if isinstance(found, Shared) else found)
     named = {origin for loader in program.loaders for origin in loader.origins}
     while True:
         kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders

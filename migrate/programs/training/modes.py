@@ -106,6 +106,10 @@ class Modes:
                 if any(map(self._is_evaluation, self._before(call, self._facts.unit(call)))):
                     yield call
 
+    def is_evaluation_at(self, call: ast.Call) -> bool:
+        """Whether a pass that began where a call runs would be one of an evaluation."""
+        return all(map(self._is_evaluation, self._before(call, self._facts.unit(call))))
+
     def _is_evaluation(self, state: State) -> bool:
         return GRADIENTS_OFF in state or self._wanted <= state
 

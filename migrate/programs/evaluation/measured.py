@@ -1,0 +1,74 @@
+"""Lengths of an evaluation's loader that are taken before the runtime can know it for one.
+
+    batches = len(loader)          # while the model trains, a process's share of the batches
+    model.eval()
+    for x, y in loader: ...        # and every process goes through all of them
+    print(total / batches)
+
+Below the loop the length is that of the pass that is over, so it is taken there.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import reads, writes
+from migrate.programs.evaluation.exact import InFull, Shared
+from migrate.programs.values.accumulators import statements_after
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+    from migrate.programs.program import Program
+    from migrate.programs.training.modes import Modes
+
+_PLAIN = (ast.Name, ast.Attribute, ast.Tuple, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
+
+
+def measured_below(facts: Facts, program: Program, modes: Modes, shared: Shared) -> Shared | InFull:
+    """An evaluation with the lengths that are taken below it; run in full where one cannot be."""
+    loop = shared.loop
+    early = dict.fromkeys(_measured_early(facts, program, modes, loop))
+    beside = [other for other in program.evaluation if other.unit is loop.unit and other.loaders & loop.loaders]
+    for statement in early:
+        if len(beside) > 1 or not _can_wait(facts, loop, statement):
+            what = f"`{ast.unparse(statement)}` takes the length of a training pass (line {statement.lineno})"
+            return InFull(loop, f"{what}: take it below the loop")
+    return replace(shared, measured=tuple(early)) if early else shared
+
+
+def _measured_early(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Iterator[ast.Assign]:
+    """What takes a length above a loop while the models train, or of a loader that is trained on, and is read below."""
+    read = {name for statement in (loop.node, *statements_after(facts, loop.node)) for name in reads(statement)}
+    is_trained_on = bool(loop.loaders & program.training_loaders)
+    for node in facts.own(loop.unit):
+        if isinstance(node, ast.Call) and "builtins.len" in facts.called(node) and node.lineno < loop.node.lineno:
+            statement = facts.tree(node).statement(node)
+            if isinstance(statement, ast.Assign) and writes(statement) & read:
+                if any(facts.loaders(facts.values(each)) & loop.loaders for each in node.args):
+                    if is_trained_on or not modes.is_evaluation_at(node):
+                        yield statement
+
+
+def _can_wait(facts: Facts, loop: LoopFact, statement: ast.Assign) -> bool:
+    """Whether nothing reads what is measured before the loop is over, and nothing else is done with it."""
+    tree = facts.tree(statement)
+    block = tree.block(statement)
+    around = tree.in_block(loop.node, block)
+    if around is None or not _only_measures(facts, statement):
+        return False
+    between = block[block.index(statement) + 1 : block.index(around) + 1]
+    names = writes(statement)
+    return all(names.isdisjoint(reads(each) | writes(each)) for each in between)
+
+
+def _only_measures(facts: Facts, statement: ast.Assign) -> bool:
+    """`size, batches = len(loader.dataset), len(loader)`."""
+    parts = [*ast.walk(statement.targets[0]), *ast.walk(statement.value)]
+    calls = [node for node in parts if isinstance(node, ast.Call)]
+    is_plain = all(isinstance(node, (*_PLAIN, ast.Call)) for node in parts)
+    return is_plain and len(statement.targets) == 1 and all("builtins.len" in facts.called(call) for call in calls)
