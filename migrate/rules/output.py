@@ -44,6 +44,7 @@ from migrate.programs.output.speech import speech
 from migrate.programs.reach.unnamed import listed, way_out
 from migrate.programs.values.logs import logs
 from migrate.programs.values.names import told_names
+from migrate.rules.imports import drop_unused
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -243,14 +244,22 @@ def _make(conversion: Conversion, draft: Draft, said: Speech) -> None:
     """Folders that may be there already are made by all; the others when all know that there is none."""
     for call in said.folders:
         _make_any_time(draft, call)
+    bare = [call.func for call in said.folders if isinstance(call.func, ast.Name)]
+    drop_unused(conversion, draft, [func for func in bare if _MKDIR in conversion.facts.names(func)])
     for statement in dict.fromkeys(asked_before(conversion)):
         draft.before(statement, f"{conversion.access.name(statement)}.wait_for_everyone()")
+
+
+_MKDIR = "os.mkdir"
 
 
 def _make_any_time(draft: Draft, call: ast.Call) -> None:
     """`os.makedirs(path, exist_ok=True)`: nothing can come between asking and making."""
     if isinstance(call.func, ast.Attribute) and call.args:
         draft.rewrite(call.func, f"{ast.unparse(call.func.value)}.makedirs")
+    elif _MKDIR in draft.facts.called(call) and isinstance(call.func, ast.Name):  # which has no such option
+        draft.rewrite(call.func, "os.makedirs")
+        draft.add_import(call, "os")
     draft.add_keyword(call, "exist_ok", "True")
 
 

@@ -89,10 +89,9 @@ def _path_asked(facts: Facts, asked: ast.expr) -> str | None:
 
 def _path_made(facts: Facts, made: ast.Call) -> str | None:
     """The path of `os.makedirs(path)`, `path.mkdir(parents=True)`, where it must not be there."""
-    if called := facts.called(made) & _MAKES:
+    if facts.called(made) & _MAKES:
         is_plain = len(made.args) == 1 and not made.keywords
-        has_option = isinstance(made.func, ast.Attribute) or called == {"os.makedirs"}  # mkdir has no exist_ok
-        return ast.unparse(made.args[0]) if is_plain and has_option else None
+        return ast.unparse(made.args[0]) if is_plain else None
     if isinstance(made.func, ast.Attribute) and made.func.attr == "mkdir" and not made.args:
         is_open = all(keyword.arg in ("parents", "mode") for keyword in made.keywords)
         return ast.unparse(made.func.value) if is_open and not facts.targets(made) else None

@@ -807,6 +807,14 @@ def test_a_folder_that_is_made_beside_what_all_do(changed):
     changed(imports="import os", end=(asked.format(""), asked.format(", exist_ok=True")))
 
 
+def test_a_folder_that_mkdir_makes_under_its_own_name_is_made_by_all(convert_text, programs):
+    made = "if not os.path.exists('out'):\n    mkdir('out')\nwith open('out/a.txt', 'w') as file:\n    file.write('a')"
+    _, result = convert_text(programs({"imports": "import os\nfrom os import mkdir", "ready": made})[0])
+
+    assert "if not os.path.exists('out'):\n    os.makedirs('out', exist_ok=True)\n" in result
+    assert "import mkdir" not in result
+
+
 def test_it_can_be_left_out(programs, convert_text):
     before, _ = programs({"end": 'print("done")'})
     _, result = convert_text(before, ignore=("MIG117",))
