@@ -34,6 +34,7 @@ from migrate.programs.home.access import Access
 from migrate.programs.home.around import around
 from migrate.programs.home.given import kept_given
 from migrate.programs.home.naming import Named
+from migrate.programs.home.saved_whole import saved_whole
 from migrate.programs.loops import Loops
 from migrate.programs.output.lent import asked_and_run
 from migrate.programs.output.opened import is_only_opened
@@ -205,6 +206,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += renewed_too_late(facts, program, units, prepared, placement.stages)
     program.refusals += dealt_twice(facts, loops, loaders)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
+    program.refusals += saved_whole(facts, program)
     program.refusals += [*taken_apart(facts, program, units, placement), *too_early(facts, program, placement)]
     placed = prepared - where.on_host.keys() - program.met_in_both
     off = TakenOff() if on_cpu else taken_off(facts, loops, program, placed, units)

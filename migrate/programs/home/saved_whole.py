@@ -1,0 +1,46 @@
+"""Objects that would keep the accelerator, and are saved or copied as a whole: `pickle.dump(trainer, file)`.
+
+On several processes the file would hold wrappers, which only a process of a group can load.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role
+from migrate.analysis.units import Class, Function
+from migrate.programs.program import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.program import Program
+
+_SAVING = frozenset("pickle.dump pickle.dumps cloudpickle.dump dill.dump joblib.dump torch.save".split())
+
+
+def saved_whole(facts: Facts, program: Program) -> Iterator[Refusal]:
+    """Where the object of a home that is its `__init__` is saved, in whatever file."""
+    home = program.home
+    owner = home.owner if isinstance(home, Function) and home.name == "__init__" else None
+    if owner is None:
+        return
+    for use in facts.calls_anywhere:
+        if facts.called(use.node) & _SAVING and use.node.args and _is_one(facts, use.node.args[0], owner):
+            yield Refusal(
+                use.node,
+                "MIG115",
+                f"`{ast.unparse(use.node)}` saves an object of {owner.name} as a whole, with the accelerator that it "
+                "would keep and the prepared models",
+                "save what it has learnt, the state_dict() of its model, and make the object anew to load that",
+            )
+
+
+def _is_one(facts: Facts, node: ast.expr, owner: Class) -> bool:
+    """Whether an expression may be an object of a class, or of one derived from it, that is no model."""
+    return any(
+        isinstance(value.unit, Class) and value.unit.is_related(owner) and value.role not in (Role.CLASS, Role.MODEL)
+        for value in facts.values(node)
+    )
