@@ -23,6 +23,7 @@ from migrate.programs.device.tour import shown
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.values.fillings import Fillings
 from migrate.programs.values.sources import Sources
+from migrate.programs.values.takes import taken
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -140,8 +141,8 @@ def _is_tensor(facts: Facts, node: ast.expr) -> bool:
 
 
 def _gives_a_tensor(facts: Facts, call: ast.Call) -> bool:
-    """A function of torch, a method of a tensor, or a model; a library's own or the project's may give a list."""
-    if any(name.startswith("torch.") for name in facts.called(call)):
+    """A function of torch, a method of a tensor, a model, or a loader; a library's or the project's may give a list."""
+    if taken(facts, call) or any(name.startswith("torch.") for name in facts.called(call)):
         return True
     if Role.MODEL in roles(facts.values(call.func)):
         return not _counts(facts, call)
