@@ -206,7 +206,6 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += renewed_too_late(facts, program, units, prepared, placement.stages)
     program.refusals += dealt_twice(facts, loops, loaders)
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
-    program.refusals += saved_whole(facts, program)
     program.refusals += [*taken_apart(facts, program, units, placement), *too_early(facts, program, placement)]
     placed = prepared - where.on_host.keys() - program.met_in_both
     off = TakenOff() if on_cpu else taken_off(facts, loops, program, placed, units)
@@ -260,9 +259,10 @@ def _placed(wanted: Arrangement, staying: tuple[Argument, ...]) -> tuple[ByHand,
 def _unprepared(
     facts: Facts, loops: Loops, program: Program, prepared: Sequence[Named], units: set[Unit], stages: Stages
 ) -> Iterator[Refusal]:
-    """What goes on with raw objects, or must not get the prepared ones."""
+    """What goes on with raw objects, must not get the prepared ones, or would be saved with them."""
     yield from kept(facts, loops, program, prepared, units, stages)
     yield from asked_and_run(facts, program, units, stages)
+    yield from saved_whole(facts, program)
 
 
 def _staying(on_cpu: list[ast.expr]) -> tuple[Argument, ...]:
