@@ -4,8 +4,8 @@
                                          if accelerator.is_main_process:
                                              save_image(result, path)
 
-A model, an evaluation or a training must be entered by all of them, and all take from a loader together. Where no loader
-deals the data out, all processes draw the same, so what draws random numbers is for all, too.
+A model, an evaluation or a training must be entered by all of them, and all take from a loader together. Where no
+loader deals the data out, all processes draw the same, so what draws random numbers is for all, too.
 """
 
 from __future__ import annotations
