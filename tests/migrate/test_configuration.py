@@ -420,7 +420,9 @@ def test_since_with_odd_names(name):
 
 
 def test_a_baseline_counts_what_a_check_tells():
-    noted = PLAIN.replace("    optimizer.step()\n", "    optimizer.step()\nprint(loss.item())\n")  # a note: MIG114
+    noted = PLAIN.replace(
+        "    optimizer.step()\n", "    optimizer.step()\n    rows = model(x)\nprint(rows)\n"
+    )  # MIG114
     write("a.py", noted)
     assert "MIG114" in migrate("a.py").stderr
     result = migrate(".", "--check", "--baseline", "known.json", "--update-baseline")

@@ -35,15 +35,15 @@ def is_there(facts: Facts, unit: Unit, targets: Collection[str]) -> bool:
 
 
 def set_below(facts: Facts, init: Function) -> dict[str, tuple[ast.stmt, ...]]:
-    """The attributes that an object is given by what its `__init__` calls, each with the statements that do so."""
+    """The attributes that an object is given by what its `__init__` alone calls, with the statements that do so."""
     found: dict[str, tuple[ast.stmt, ...]] = {}
     for statement in init.body:
-        calls = (node for node in walk(statement) if isinstance(node, ast.Call))
         way = _Way(facts, init)
-        for target in (target for call in calls for target in facts.targets(call)):
-            way.enters(target.original)
-        for name in way.held:
-            found[name] = (*found.get(name, ()), statement)
+        way.runs(init, [statement])
+        own = {node.attr for node in walk(statement) if init.itself is not None and _is_set(node, init.itself.arg)}
+        for name in way.held - own:
+            if all(way.is_only_entered_here(setter) for setter in way.setters[name]):
+                found[name] = (*found.get(name, ()), statement)
     return found
 
 
@@ -77,7 +77,8 @@ class _Way:
         self._facts = facts
         self._to = to
         self._seen: set[Function] = set()
-        self.held: set[str] = set()
+        self.held: set[str] = set()  # in any case
+        self.setters: dict[str, set[Function]] = {}
 
     def enters(self, function: Function) -> bool:
         """Whether a function comes to the method; what it sets until then, or in all, is held."""
@@ -86,18 +87,40 @@ class _Way:
         if function in self._seen:
             return False
         self._seen.add(function)
-        return self._runs(function, function.body)
+        return self.runs(function, function.body)
 
-    def _runs(self, function: Function, body: Sequence[ast.stmt]) -> bool:
+    def runs(self, function: Function, body: Sequence[ast.stmt]) -> bool:
+        """The same for statements of a function."""
         for statement in body:
             parts = [node for part in own_expressions(statement) for node in walk(part)]
             calls = (node for node in parts if isinstance(node, ast.Call))
             if any(self.enters(target.original) for call in calls for target in self._facts.targets(call)):
                 return True
             if (itself := function.itself) is not None and _is_of_one_object(function, self._to):
-                self.held |= {node.attr for node in parts if _is_set(node, itself.arg)}
-            if any(self._runs(function, block) for block in blocks(statement)):
+                for node in (node for node in parts if _is_set(node, itself.arg)):
+                    self.held.add(node.attr)
+                    self.setters.setdefault(node.attr, set()).add(function)
+            if self._branches(function, statement):
                 return True
+        return False
+
+    def is_only_entered_here(self, function: Function) -> bool:
+        """Whether nothing else than what runs on the way calls a function."""
+        on_way = {*self._seen, self._to}
+        return all(call.caller.original in on_way for call in self._facts.callers(function))
+
+    def _branches(self, function: Function, statement: ast.stmt) -> bool:
+        """The blocks of a statement: of an `if` is held what both sides set."""
+        before, sides = set(self.held), []
+        for block in blocks(statement):
+            self.held = set(before)
+            if self.runs(function, block):
+                return True
+            sides.append(self.held)
+        if isinstance(statement, ast.If):
+            self.held = set.intersection(*sides) if statement.orelse else before
+        else:
+            self.held = before.union(*sides)
         return False
 
 
