@@ -14,6 +14,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import walk
 from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.entry import is_there
+from migrate.programs.home.handed import others_run_raw
 from migrate.programs.home.naming import Named, bound, covers, holding, reachable
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model, units_from
@@ -65,6 +66,7 @@ def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | No
         if (everywhere or facts.is_editable(unit))
         and not wanted.keys
         and _names_all(facts, unit, wanted, is_wide=False)
+        and not others_run_raw(facts, unit, bound(facts, unit, Role.LOADER, wanted.loaders))
     ]
     if fitting:
         unit = _leading(facts, fitting, wanted)
@@ -112,23 +114,13 @@ def _is_in_time(facts: Facts, unit: Unit, given: list[Named], wanted: Wanted) ->
     """Whether a unit has all that it is given, once, and leads to the training that has the prepared ones from it."""
     if any(_again(facts, unit, each) for each in given) or _trains_at_once(facts, unit, wanted):
         return False
-    if _is_handed_beside(facts, unit, wanted):
+    if others_run_raw(facts, unit, reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.keys)):
         return False
     of_modules = [each for each in given if each.module is not None]
     if of_modules and not wanted.trains <= units_from(facts, unit):
         return False  # prepare would come too late for those who read the name
     is_there_yet = not any(_is_made_by(facts, unit, each) for each in of_modules)
     return is_there_yet and is_there(facts, unit, [each.target for each in given])
-
-
-def _is_handed_beside(facts: Facts, unit: Unit, wanted: Wanted) -> bool:
-    """Whether an `__init__` whose methods make some objects is handed others: these are the method's, set_up.py."""
-    if not isinstance(unit, Function) or unit.name != "__init__":
-        return False
-    named = _named(facts, unit, wanted)
-    own = {binding.target for binding in facts.bindings_in(unit)}
-    is_below = any(each.target.startswith("self.") and each.target not in own for each in named)
-    return is_below and any(not facts.singles.is_made_in(unit, o) for each in named for o in each.origins)
 
 
 def _is_made_by(facts: Facts, unit: Unit, named: Named) -> bool:

@@ -20,6 +20,7 @@ from migrate.programs.home.aliases import is_aside, other_names
 from migrate.programs.home.certain import is_asked, is_attribute_there, is_item_there, is_name_there
 from migrate.programs.home.entry import set_below
 from migrate.programs.home.passing import is_passing
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -215,8 +216,23 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
 
 def _below(facts: Facts, unit: Unit, owner: str) -> Mapping[str, tuple[ast.stmt, ...]] | None:
     """What an `__init__` has its object given by what it calls; None: the name is not that of such an object."""
-    is_own = isinstance(unit, Function) and unit.name == "__init__" and unit.itself is not None
-    return set_below(facts, unit) if isinstance(unit, Function) and is_own and owner == "self" else None
+    if not isinstance(unit, Function) or unit.name != "__init__" or owner != "self":
+        return None
+    later = _set_later(facts, unit)
+    return {key: made for key, made in set_below(facts, unit).items() if f"self.{key}" not in later}
+
+
+def _set_later(facts: Facts, init: Function) -> set[str]:
+    """The attributes that an object's methods give other objects once its `__init__` is over."""
+    assert init.owner is not None
+    inside = reached(facts, [init])
+    return {
+        binding.target
+        for unit in facts.functions
+        if unit.owner is not None and unit.owner.is_related(init.owner) and unit not in inside
+        for binding in facts.bindings_in(unit)
+        if not stays_itself(binding.statement, binding.target)
+    }
 
 
 def _holders(role: Role) -> tuple[Role, ...]:

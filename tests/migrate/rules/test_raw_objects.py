@@ -306,6 +306,9 @@ SETS_UP = {
     "looked at before": {"before": "print(len(loader.dataset))"},
     "counted above": {"above": "self.steps = len(loader)"},
     "shown afterwards": {"below": "self.show()"},
+    "shown above": {"above": "self.show()"},
+    "counted below": {"below": "self.steps = len(loader)"},
+    "read through the object": {"end": "for (x,) in solver.loader:\n    print(solver.net(x))"},
 }
 
 
@@ -320,11 +323,8 @@ def test_what_an_init_sets_up_in_a_method(convert_text, name):
 
 RAW_ELSEWHERE = {
     "read by the script": {"end": "for (x,) in loader:\n    print(solver.net(x))"},
-    "read through the object": {"end": "for (x,) in solver.loader:\n    print(solver.net(x))"},
     "set up at times": {"build": "if loader:\n            self.build_model()"},
-    "read below": {"below": "self.steps = len(loader)"},
     "taken above": {"above": "self.batches = list(loader)", "over": "self.batches"},
-    "shown above": {"above": "self.show()"},
     "given by a lambda": {"above": "self.get = lambda: loader", "over": "self.get()"},
     "a global": {"over": "loader"},
     "another one later": {"after": "solver.loader = DataLoader(TensorDataset(torch.zeros(8, 2)), batch_size=4)"},
@@ -340,18 +340,44 @@ def test_what_an_init_sets_up_and_others_have_raw(convert_text, name):
     assert any(finding.code == "MIG104" for finding in report.findings)
 
 
-KEPT_BY_THE_OBJECT = {
-    "iterated": {"above": "self.batches = iter(loader)", "over": "self.batches"},
-    "under a second name": {"above": "self.again = self.loader", "over": "self.again"},
-}
+ITERATED = {"above": "self.batches = iter(loader)", "over": "self.batches"}
+AGAIN = {"above": "self.again = self.loader", "over": "self.again"}
 
 
-@pytest.mark.parametrize("name", KEPT_BY_THE_OBJECT)
-def test_a_loader_is_prepared_above_the_object_that_keeps_it(convert_text, name):
-    _, result = convert_text(SOLVER.format(**(SET_UP | KEPT_BY_THE_OBJECT[name])))
+def test_a_loader_is_prepared_above_its_second_name(convert_text):
+    _, result = convert_text(SOLVER.format(**(SET_UP | AGAIN)))
+
+    assert "        self.loader = self.accelerator.prepare(self.loader)\n\n        self.again = self.loader\n" in result
+    assert "        self.net, self.opt = self.accelerator.prepare(self.net, self.opt)\n" in result
+
+
+def test_a_loader_is_prepared_above_the_object_that_keeps_it(convert_text):
+    _, result = convert_text(SOLVER.format(**(SET_UP | ITERATED)))
 
     assert result.index("\nloader = accelerator.prepare(loader)") < result.index("\nsolver = Solver(loader)")
     assert "solver.net, solver.opt = accelerator.prepare(solver.net, solver.opt)" in result
+
+
+IN_PLACE = "self.net = nn.Linear(2, 1)\n        self.opt = optim.SGD(self.net.parameters(), lr=0.1)"
+BY_OTHERS = {
+    "by the script": {"end": "for (x,) in loader:\n    print(solver.net(x))"},
+    "by a function": {"end": "def show():\n    for i, (x,) in enumerate(loader):\n        print(i, x)\n\n\nshow()"},
+    "by its own method": {"over": "loader"},
+    "by what is kept": {"above": "self.again = lambda: loader", "over": "self.again()"},
+}
+
+
+@pytest.mark.parametrize("name", BY_OTHERS)
+def test_a_loader_that_others_go_over_is_prepared_above_the_object_that_is_handed_it(convert_text, name):
+    text = SOLVER.format(**(SET_UP | {"build": IN_PLACE} | BY_OTHERS[name]))
+    without = text[text.index("    def build_model") : text.index("    def show")]
+    _, result = convert_text(text.replace(without, ""))
+
+    prepared = next(n for n, line in enumerate(result.splitlines()) if line.startswith("loader") and "prepare(" in line)
+    made = result.splitlines().index("solver = Solver(loader)")
+    assert prepared < made or "loader, solver.net, solver.opt = accelerator.prepare(" in result
+    assert "self.loader = self.accelerator.prepare" not in result
+    assert "self.loader, self.net" not in result
 
 
 ENDLESS = """
