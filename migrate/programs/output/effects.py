@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known import output, training
 from migrate.analysis.known import same as known
-from migrate.analysis.known import training
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, root_name, walk
 from migrate.analysis.units import Function
@@ -136,3 +136,11 @@ class Effects:
         if func.attr in _OF_MODELS:
             return Role.MODEL in roles(self._facts.values(func.value))
         return in_place or func.attr in _MUTATORS
+
+
+def tells_name(facts: Facts, unit: Function) -> bool:
+    """Whether a function makes up a name and gives something back: other scripts may go on with it, on all."""
+    own = facts.own(unit)
+    gives = any(isinstance(node, ast.Return) and node.value is not None for node in own)
+    makes_up = gives and any(isinstance(n, ast.Call) and facts.called(n) & output.MADE_UP for n in own)
+    return makes_up and not is_inside_model(facts, unit)  # which stay as they are, and tell nobody

@@ -13,14 +13,14 @@ from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion
 from migrate.programs.marker import is_marked
 from migrate.programs.output.computed import computed, needs_all
-from migrate.programs.output.effects import Effects
+from migrate.programs.output.effects import Effects, tells_name
 from migrate.programs.output.figures import Figures
 from migrate.programs.output.folders import may_be_there
 from migrate.programs.output.guards import is_left_to_main
 from migrate.programs.output.own_files import OwnFiles
 from migrate.programs.output.writers import Form, Writers
 from migrate.programs.processes.branches import Branches, Side
-from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.reach.callees import called_alike
 from migrate.programs.values.asides import asked, done
 from migrate.programs.values.fetches import is_download, own_class
 from migrate.programs.values.outputs import Outputs
@@ -191,12 +191,16 @@ class Voice:
     def is_guarded_outside(self, unit: Function) -> bool:
         """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""
         if unit not in self._guarded:
-            self._guarded[unit] = False  # while it is being asked
-            is_for_one = self.only_speaks(unit) and not self._tells_name(unit)
-            calls = self._facts.callers(unit)
-            is_open = any(self._is_chosen(call.node, unit) for call in calls) or self._chooses(unit)
-            self._guarded[unit] = is_for_one and not is_open and all(map(self._is_guarded_call, calls))
+            group = called_alike(self._facts, unit)
+            self._guarded |= dict.fromkeys(group, False)  # while it is being asked
+            self._guarded |= dict.fromkeys(group, all(map(self._may_be_guarded, group)))
         return self._guarded[unit] and self._is_called(unit)
+
+    def _may_be_guarded(self, unit: Function) -> bool:
+        calls = self._facts.callers(unit)
+        is_open = any(self._is_chosen(call.node, unit) for call in calls) or self._chooses(unit)
+        is_for_one = self.only_speaks(unit) and not tells_name(self._facts, unit)
+        return is_for_one and not is_open and all(map(self._is_guarded_call, calls))
 
     def _is_chosen(self, call: ast.Call, unit: Function) -> bool:
         """Whether a function that can ask for itself is called by another name, `callback(trainer)`.
@@ -211,13 +215,6 @@ class Voice:
         """Whether a function calls others in that way."""
         calls = (node for node in self._facts.own(unit) if isinstance(node, ast.Call))
         return any(self._is_chosen(call, target) for call in calls for target in self._facts.targets(call))
-
-    def _tells_name(self, unit: Function) -> bool:
-        """Whether a function makes up a name and gives something back: other scripts may go on with it, on all."""
-        own = self._facts.own(unit)
-        gives = any(isinstance(node, ast.Return) and node.value is not None for node in own)
-        makes_up = gives and any(isinstance(n, ast.Call) and self._facts.called(n) & output.MADE_UP for n in own)
-        return makes_up and not is_inside_model(self._facts, unit)  # which stay as they are, and tell nobody
 
     def _is_guarded_call(self, call: Call) -> bool:
         """Whether a call is a statement, that can be guarded, or stands in a function whose calls are guarded."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.units import Unit
+    from migrate.analysis.units import Function, Unit
 
 
 def reached(facts: Facts, starts: Iterable[Unit]) -> set[Unit]:
@@ -31,3 +31,14 @@ def uses_reached(facts: Facts, uses: Collection[Use]) -> list[Use]:
     found = reached(facts, (target for use in uses for target in facts.targets(use.node)))
     known = {use.node for use in uses}
     return [*uses, *(use for use in facts.calls_anywhere if use.unit in found and use.node not in known)]
+
+
+def called_alike(facts: Facts, unit: Function) -> set[Function]:
+    """A function with those that the same calls enter, `callback.on_epoch_end()`, and so on."""
+    found: set[Function] = set()
+    waiting = [unit]
+    while waiting:
+        if (each := waiting.pop()) not in found:
+            found.add(each)
+            waiting += [other for call in facts.callers(each) for other in facts.targets(call.node)]
+    return found

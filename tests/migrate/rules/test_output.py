@@ -240,6 +240,33 @@ def test_a_callback_asks_for_itself_so_that_others_may_be_for_all_processes(chan
     changed(setup=(CALLBACKS, asks), step=("trigger(1)", "trigger(1)"))
 
 
+OBJECTS = """
+class Printer:
+    def on_epoch_end(self, net, loss):
+        print("loss", loss)
+
+class Keeper:
+    def __init__(self):
+        self.best = 9.0
+    def on_epoch_end(self, net, loss):
+        {kept}
+
+callbacks = [Printer(), Keeper()]
+"""
+TOLD = "for callback in callbacks:\n    callback.on_epoch_end(model, epoch)"
+
+
+def test_what_one_call_enters_is_guarded_only_together(changed):
+    keeping = OBJECTS.format(kept="self.best = min(loss, self.best)")
+    changed(setup=(keeping, keeping.replace("print(", "accelerator.print(")), epoch=TOLD)
+
+
+def test_so_are_functions_that_only_write(changed):
+    writing = OBJECTS.format(kept='open("log", "a").write(f"{loss}")').replace("print(", 'open("said", "a").write(')
+    writing = writing.replace('write("loss", loss)', 'write(f"{loss}")')
+    changed(setup=writing, epoch=(TOLD, guarded(TOLD)))
+
+
 def test_a_function_that_is_called_by_its_name_is_left_and_its_calls_are_guarded(changed):
     direct = CALLBACKS.replace("for callback in callbacks:\n        callback(step)", "told(step)").replace(
         'print("step", step)', 'print("step", step, file=open("log", "a"))'
