@@ -64,10 +64,8 @@ def _constructors(facts: Facts, unit: Function) -> set[Function]:
 
 
 def _is_of_one_object(one: Function, other: Function) -> bool:
-    """Whether two methods may have the same object: one's class is the other's, or is derived from it."""
-    if one.owner is None or other.owner is None:
-        return False
-    return one.owner in other.owner.mro() or other.owner in one.owner.mro()
+    """Whether two methods may have the same object."""
+    return one.owner is not None and other.owner is not None and one.owner.is_related(other.owner)
 
 
 class _Way:

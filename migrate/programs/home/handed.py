@@ -12,6 +12,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.construction import is_constructor
+from migrate.analysis.known.progress import BARS
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
@@ -23,12 +24,9 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
     from migrate.programs.home.naming import Named
 
-_RUNNING = frozenset(f"builtins.{name}" for name in "enumerate zip iter list tuple next sorted".split()) | {
-    "tqdm.tqdm",
-    "tqdm.auto.tqdm",
-    "tqdm.notebook.tqdm",
-    "itertools.cycle",
-}
+_RUNNING = (
+    BARS | {f"builtins.{name}" for name in "enumerate zip iter list tuple next sorted".split()} | {"itertools.cycle"}
+)
 
 
 def others_run_raw(facts: Facts, unit: Unit, loaders: Iterable[Named]) -> bool:

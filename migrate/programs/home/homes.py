@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import walk
 from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.entry import is_there
 from migrate.programs.home.handed import others_run_raw
 from migrate.programs.home.naming import Named, bound, covers, holding, reachable
-from migrate.programs.reach.callees import reached
+from migrate.programs.reach.callees import entered, reached
 from migrate.programs.reach.outsiders import is_inside_model, units_from
 
 if TYPE_CHECKING:
@@ -128,20 +127,16 @@ def _is_made_by(facts: Facts, unit: Unit, named: Named) -> bool:
     assert named.module is not None
     name = named.target.partition(".")[0].partition("[")[0]
     made = (each.statement for each in facts.bindings_in(named.module) if each.target == name)
-    return any(unit in reached(facts, _entered(facts, statement)) for statement in made)
+    return any(unit in reached(facts, entered(facts, statement)) for statement in made)
 
 
 def _trains_at_once(facts: Facts, unit: Unit, wanted: Wanted) -> bool:
     """Whether a call that makes an object goes on to train with it: there is no place for prepare between the two."""
     for named in _named(facts, unit, wanted):
-        made = {target for each in named.filled for target in _entered(facts, each)}
+        made = {target for each in named.filled for target in entered(facts, each)}
         if made and wanted.trains <= reached(facts, made):
             return True
     return False
-
-
-def _entered(facts: Facts, statement: ast.stmt) -> Iterator[Function]:
-    return (target for node in walk(statement) if isinstance(node, ast.Call) for target in facts.targets(node))
 
 
 def _held_beside(facts: Facts, unit: Unit, wanted: Wanted) -> int:

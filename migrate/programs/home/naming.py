@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from migrate.analysis.construction import is_constructor
 from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, Value, Values, origins
 from migrate.analysis.state import ELEMENT, MAPPING
@@ -196,8 +197,7 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
             facts.holding(value.origin) if value.role in _holders(role) and value.origin is not None else {}
             for value in values
         ]
-        below = _below(facts, unit, owner) if any(holding) else None
-        keys = [key for key in holding[0] if key.isidentifier() and (below is None or key in below)] if holding else []
+        keys = [key for key in holding[0] if key.isidentifier()] if holding else []
         holders = frozenset(value.origin for value in values if value.origin is not None)
         for key in keys:
             several = [origins(held.get(key, frozenset()), role) for held in holding]
@@ -210,16 +210,28 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
             if role is Role.LOADER and any(_is_begun(facts, held, found) for held in holding):
                 continue
             if is_attribute_there(facts, key, role, found) or is_asked(facts, unit, owner, key):
-                made = statements if below is None else below[key]
-                yield Named(f"{owner}.{key}", role, frozenset(found), made, module, holders)
+                made = facts.once(_Below)[unit].get(key) if _sets_up(unit, owner) else statements
+                if made is not None:
+                    yield Named(f"{owner}.{key}", role, frozenset(found), made, module, holders)
 
 
-def _below(facts: Facts, unit: Unit, owner: str) -> Mapping[str, tuple[ast.stmt, ...]] | None:
-    """What an `__init__` has its object given by what it calls; None: the name is not that of such an object."""
-    if not isinstance(unit, Function) or unit.name != "__init__" or owner != "self":
-        return None
-    later = _set_later(facts, unit)
-    return {key: made for key, made in set_below(facts, unit).items() if f"self.{key}" not in later}
+def _sets_up(unit: Unit, owner: str) -> bool:
+    """Whether a name is that of the object which an `__init__` sets up."""
+    return is_constructor(unit) and owner == "self"
+
+
+class _Below(dict["Unit", "Mapping[str, tuple[ast.stmt, ...]]"]):
+    """What each `__init__` has its object given by what it calls, and what no method gives it anew later."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, init: Unit) -> Mapping[str, tuple[ast.stmt, ...]]:
+        assert is_constructor(init)
+        later = _set_later(self._facts, init)
+        self[init] = {key: made for key, made in set_below(self._facts, init).items() if f"self.{key}" not in later}
+        return self[init]
 
 
 def _set_later(facts: Facts, init: Function) -> set[str]:

@@ -19,7 +19,7 @@ from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
 from migrate.programs.prepare.on_cpu import cpu_of
 from migrate.programs.program import Program, Refusal
-from migrate.programs.reach.callees import reached
+from migrate.programs.reach.callees import entered, reached
 from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
 from migrate.programs.values.conditions import same_name
 from migrate.programs.values.fetches import is_download
@@ -291,8 +291,7 @@ def _lets_write(facts: Facts, statement: ast.stmt) -> bool:
 def _leads_to(facts: Facts, statement: ast.stmt, units: AbstractSet[Unit | None]) -> bool:
     if isinstance(statement, (*FUNCTIONS, ast.ClassDef)) or units <= {None}:
         return False
-    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
-    return not units.isdisjoint(reached(facts, (target for call in calls for target in facts.targets(call))))
+    return not units.isdisjoint(reached(facts, entered(facts, statement)))
 
 
 def _speaks(facts: Facts, statement: ast.stmt) -> bool:

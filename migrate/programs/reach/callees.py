@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import walk
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Function, Unit
@@ -24,6 +26,11 @@ def reached(facts: Facts, starts: Iterable[Unit]) -> set[Unit]:
                 target for node in facts.own(unit) if isinstance(node, ast.Call) for target in facts.targets(node)
             ]
     return found
+
+
+def entered(facts: Facts, code: ast.AST) -> Iterator[Function]:
+    """The functions of the project that the calls in some code enter, itself alone."""
+    return (target for node in walk(code) if isinstance(node, ast.Call) for target in facts.targets(node))
 
 
 def uses_reached(facts: Facts, uses: Collection[Use]) -> list[Use]:

@@ -16,7 +16,7 @@ from migrate.analysis.syntax import FUNCTIONS, arguments, targets_of
 from migrate.analysis.units import Function
 from migrate.programs.shares.feeding import fed
 from migrate.programs.shares.ground import DEEPEST
-from migrate.programs.values.accumulators import is_own
+from migrate.programs.values.accumulators import holds_own
 from migrate.programs.values.kept import FILLING, filled, place_of
 from migrate.programs.values.scalars import Scalar, Scalars
 
@@ -205,7 +205,7 @@ class Averaging:
         return any(map(self._is_own_anywhere, arguments(call)))
 
     def _is_own_anywhere(self, node: ast.expr) -> bool:
-        return any(is_own(self._facts, self._loop, inner) for inner in ast.walk(node) if isinstance(inner, ast.expr))
+        return holds_own(self._facts, self._loop, node)
 
     def _given_own(self, root: ast.AST, name: str) -> Iterator[ast.expr]:
         for value, _ in _given(root, name):

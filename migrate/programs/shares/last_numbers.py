@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import TRIES, blocks, reads, walk, writes
 from migrate.programs.shares.averages import Average, Joint
-from migrate.programs.values.accumulators import is_own, statements_after
+from migrate.programs.values.accumulators import holds_own, statements_after
 from migrate.programs.values.scalars import Scalar, Scalars, one
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _is_met(facts: Facts, loop: LoopFact, statement: ast.stmt) -> bool:
     for above in facts.tree(statement).up(statement):
         if above is loop.node:
             return True
-        if isinstance(above, TRIES) or (isinstance(above, _TESTED) and _is_of_batch(facts, loop, above.test)):
+        if isinstance(above, TRIES) or (isinstance(above, _TESTED) and holds_own(facts, loop, above.test)):
             return False
     return False
 
@@ -88,7 +88,7 @@ def _is_linear(facts: Facts, scalars: Scalars, loop: LoopFact, value: ast.expr, 
     def linear(node: ast.expr) -> bool:
         return _is_linear(facts, scalars, loop, node, name)
 
-    if not _is_of_batch(facts, loop, value) and name not in reads(value):
+    if not holds_own(facts, loop, value) and name not in reads(value):
         return True
     match value:
         case ast.Name():
@@ -110,11 +110,7 @@ def _is_same(facts: Facts, loop: LoopFact, node: ast.expr, name: str) -> bool:
     """Whether an expression is the same on all processes: of the name itself whether it is there alone."""
     if isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
         return True
-    return not _is_of_batch(facts, loop, node) and name not in reads(node)
-
-
-def _is_of_batch(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
-    return any(is_own(facts, loop, inner) for inner in walk(node) if isinstance(inner, ast.expr))
+    return not holds_own(facts, loop, node) and name not in reads(node)
 
 
 def _read(facts: Facts, loop: LoopFact, name: str) -> list[ast.Name]:

@@ -19,7 +19,7 @@ from migrate.programs.shares.own_sums import joined_below
 from migrate.programs.shares.read_after import ReadAfter
 from migrate.programs.shares.trail import Trail
 from migrate.programs.training.phases import evaluating
-from migrate.programs.values.accumulators import appended, is_own, statements_after
+from migrate.programs.values.accumulators import appended, holds_own, is_own, statements_after
 from migrate.programs.values.kept import FILLING, filled, place_of
 
 if TYPE_CHECKING:
@@ -88,16 +88,12 @@ def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages =
     for decision in list(trail.over(loop.node.body)):
         if decision.test is None or decision.name in averaged.names or isinstance(decision.node, ast.Match):
             continue
-        if not _depends(ground.facts, loop, decision.test):
+        if not holds_own(ground.facts, loop, decision.test):
             yield decision
 
 
 def _of_batches(facts: Facts, loop: LoopFact) -> set[str]:
     return {node.id for node in walk(loop.node) if isinstance(node, ast.Name) and is_own(facts, loop, node)}
-
-
-def _depends(facts: Facts, loop: LoopFact, test: ast.expr) -> bool:
-    return any(is_own(facts, loop, node) for node in walk(test) if isinstance(node, ast.expr))
 
 
 def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Decision]:
@@ -232,7 +228,7 @@ def _own_names(
             for target in node.targets:
                 kept |= {n.id for n in walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            if any(is_own(facts, loop, n) for n in walk(node.value) if isinstance(n, ast.expr)):
+            if holds_own(facts, loop, node.value):
                 kept.add(node.target.id)
     shared = {name: [v for v in added if v not in whole] for name, added in appended(facts, loop).items()}
     kept |= {name for name, added in shared.items() if any(is_own(facts, loop, value) for value in added)}

@@ -285,6 +285,11 @@ def is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
     return any(value.role in FROM_LOADER and value.origin in loop.loaders for value in values)
 
 
+def holds_own(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
+    """Whether any part of some code holds something of the batches of one process."""
+    return any(is_own(facts, loop, inner) for inner in walk(node) if isinstance(inner, ast.expr))
+
+
 def _divided(
     facts: Facts, loop: LoopFact, name: str, anchor: ast.stmt, additions: Sequence[ast.expr]
 ) -> Division | None:
