@@ -35,13 +35,20 @@ def last_numbers(facts: Facts, loop: LoopFact, names: Iterable[str]) -> Iterator
     scalars = Scalars(facts, loop)
     for name in names if not loop.node.orelse else ():
         given = _given(facts, loop, name)
-        kind = one(scalars.grown(each.value, name) for each in given)
+        kind = _kind(scalars, name, given)
         if kind not in (Scalar.FLOAT, Scalar.TENSOR) or not _is_set(facts, loop, name, given):
             continue
         if not all(_is_met(facts, loop, each) and _is_mean(facts, scalars, loop, each, name) for each in given):
             continue
         if kind is Scalar.FLOAT or all(_asks_number(facts, read) for read in _read(facts, loop, name)):
             yield Average(loop.node, name, Joint.MEAN, kind is Scalar.TENSOR)
+
+
+def _kind(scalars: Scalars, name: str, given: list[ast.Assign | ast.AugAssign]) -> Scalar | None:
+    """What holds the number: a loss is a tensor, also of the program's own criterion."""
+    if len(given) == 1 and scalars.is_loss(name, given[0].value):
+        return Scalar.TENSOR
+    return one(scalars.grown(each.value, name) for each in given)
 
 
 def _given(facts: Facts, loop: LoopFact, name: str) -> list[ast.Assign | ast.AugAssign]:
@@ -78,7 +85,8 @@ def _is_mean(facts: Facts, scalars: Scalars, loop: LoopFact, statement: ast.Assi
     """Whether what a name is given is a mean of the batch, or the same sum of the name itself and of means."""
     if isinstance(statement, ast.Assign):
         is_whole = all(isinstance(target, ast.Name) for target in statement.targets)
-        return is_whole and _is_linear(facts, scalars, loop, statement.value, name)
+        is_loss = name not in reads(statement.value) and scalars.is_loss(name, statement.value)
+        return is_whole and (is_loss or _is_linear(facts, scalars, loop, statement.value, name))
     if isinstance(statement.op, (ast.Add, ast.Sub)):
         return _is_linear(facts, scalars, loop, statement.value, name)
     return isinstance(statement.op, (ast.Mult, ast.Div)) and _is_same(facts, loop, statement.value, name)

@@ -87,6 +87,10 @@ class Scalars:
             return Scalar.TENSOR
         return Scalar.WHOLE if is_number(self._facts, node) else None
 
+    def is_loss(self, name: str, value: ast.expr) -> bool:
+        """Whether the gradients start at what a name is given: one number, whatever computes it, and no sum."""
+        return name in self._losses and not self._sums(value)
+
     def is_mean(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
         """Whether a number is a mean over the batch, as a loss is, so that a share of the batch has one as large."""
         if depth < 0:

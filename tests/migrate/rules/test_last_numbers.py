@@ -16,12 +16,13 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for epoch in range(2):
     for i, (x, y) in enumerate(loader):
         optimizer.zero_grad()
-        loss = nn.functional.mse_loss(model(x), y)
+        loss = {loss}
         loss.backward()
         optimizer.step()
         {step}
     {after}
 """
+MEAN = "nn.functional.mse_loss(model(x), y)"
 JOINED = {
     "the last loss": ("", "", "print(loss.item())", "loss"),
     "a tensor that is shown": ("", "", "print(f'{loss:.4f}')", "loss"),
@@ -63,7 +64,7 @@ LEFT = {
 @pytest.mark.parametrize("target", ["runtime", "accelerate"])
 def test_a_mean_of_the_last_batches_is_that_of_all_processes(convert_text, target, case):
     before, step, after, name = case
-    report, result = convert_text(PROGRAM.format(before=before, step=step, after=after), target=Target(target))
+    report, result = convert_text(PROGRAM.format(before=before, step=step, after=after, loss=MEAN), target=Target(target))
 
     joined = [line.strip().replace("'", '"') for line in result.splitlines() if line.startswith(f"    {name} = ")]
     is_number = target == "accelerate" and name != "loss"
@@ -75,7 +76,7 @@ def test_a_mean_of_the_last_batches_is_that_of_all_processes(convert_text, targe
 @pytest.mark.parametrize("case", LEFT.values(), ids=LEFT)
 def test_what_is_no_mean_stays_one_process_own_and_is_told(convert_text, case):
     before, step, after, name = case
-    report, result = convert_text(PROGRAM.format(before=before, step=step, after=after))
+    report, result = convert_text(PROGRAM.format(before=before, step=step, after=after, loss=MEAN))
 
     assert "reduce(" not in result
     assert "gather" not in result
@@ -84,7 +85,37 @@ def test_what_is_no_mean_stays_one_process_own_and_is_told(convert_text, case):
 
 def test_a_name_that_a_tuple_gives_another_value_is_not_read_after_the_loop(convert_text):
     after = "loss, done = 1.0, True\n    print(loss, done)"
-    report, result = convert_text(PROGRAM.format(before="", step="", after=after))
+    report, result = convert_text(PROGRAM.format(before="", step="", after=after, loss=MEAN))
 
     assert "reduce(" not in result
     assert not [finding for finding in report.findings if "read after this loop" in finding.message]
+
+
+OWN = """
+class Distance(nn.Module):
+    def forward(self, out, y):
+        return torch.mean((out - y) ** 2)
+
+
+def distance(out, y):
+    return torch.mean((out - y) ** 2)
+
+
+criterion = Distance()
+"""
+
+
+@pytest.mark.parametrize("loss", ["criterion(model(x), y)", "distance(model(x), y)"])
+def test_the_last_loss_of_a_criterion_of_its_own_is_that_of_all_processes(convert_text, loss):
+    report, result = convert_text(PROGRAM.format(before=OWN, step="", after="print(loss.item())", loss=loss))
+
+    assert "    loss = accelerator.reduce(loss, reduction='mean')\n" in result
+    assert not [finding for finding in report.findings if "read after this loop" in finding.message]
+
+
+def test_the_last_loss_that_is_a_sum_stays_one_process_own_and_is_told(convert_text):
+    loss = "((model(x) - y) ** 2).sum()"
+    report, result = convert_text(PROGRAM.format(before="", step="", after="print(loss.item())", loss=loss))
+
+    assert "reduce(" not in result
+    assert [f for f in report.findings if f.message.startswith("loss, read after this loop")]
