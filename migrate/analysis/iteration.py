@@ -6,13 +6,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.entry import invoke, loaders_of
-from migrate.analysis.roles import NOTHING, NUMBER, ROWS, Role, Value, Values, of_role
+from migrate.analysis.roles import FROM_LOADER, NOTHING, NUMBER, ROWS, Role, Value, Values, of_role
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
+from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from migrate.analysis.arguments import Arguments
+
+_RUN_BY = ("__iter__", "__getitem__")
+_DEEPEST = 3  # objects between one that is run over and the loader that it holds
 
 
 def iterate(state: State, values: Values) -> Values:
@@ -33,8 +37,31 @@ def _of_object(state: State, value: Value) -> Values:
             found |= following(state, iterator)
     else:
         found = (invoke(state, value, "__getitem__", NUMBER) or (NOTHING, NOTHING))[0]
-    state.store(value.origin, OVER, loaders_of(state, found))
-    return found
+    over = loaders_of(state, found)
+    others = _of_others(state, value, over)
+    state.store(value.origin, OVER, frozenset(loader for loader in over if loader.origin not in others))
+    return frozenset(each for each in found if each.role not in FROM_LOADER or each.origin not in others)
+
+
+def _of_others(state: State, value: Value, over: Values) -> set[ast.AST | None]:
+    """Those of some loaders that other objects of a class hold, and not this one: all run by the same methods."""
+    mine = _held(state, value, _DEEPEST)
+    if not mine or not over - mine:
+        return set()
+    members = (state.member(value.unit, name) for name in _RUN_BY if isinstance(value.unit, Class))
+    methods = (member.unit for found in members for member in found)
+    selves = (state.parameter(each, each.positional[0].arg) for each in methods if isinstance(each, Function))
+    held = NOTHING.union(*(_held(state, each, _DEEPEST) for each in NOTHING.union(*selves)))
+    return {loader.origin for loader in (over & held) - mine}
+
+
+def _held(state: State, value: Value, depth: int) -> Values:
+    """The loaders that an object holds, also by others that it holds."""
+    found: set[Value] = set()
+    for values in state.held(value.origin).values() if value.origin is not None and depth else ():
+        for each in values:
+            found |= {Value(Role.LOADER, each.origin)} if each.role is Role.LOADER else _held(state, each, depth - 1)
+    return frozenset(found)
 
 
 def following(state: State, iterator: Value) -> Values:

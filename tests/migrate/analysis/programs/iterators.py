@@ -365,3 +365,57 @@ for size in sizes:
     lists.append([nn.Linear(size, 1)])
 for net in chain(*lists):
     print(net)  #: net: model@5
+
+# === each object of a class runs over the loader that it holds
+from torch import nn, optim
+from torch.utils.data import DataLoader
+class Moved:
+    def __init__(self, loader):
+        self.loader = loader
+    def __iter__(self):
+        for batch in self.loader:
+            yield batch
+class Paired(Moved):
+    def __iter__(self):
+        for x, y in self.loader:
+            yield x, y
+class Indexed:
+    def __init__(self, loader):
+        self.batches = loader
+    def __getitem__(self, i):
+        return next(iter(self.batches))
+net = nn.Linear(1, 1)
+opt = optim.SGD(net.parameters(), 1)
+train = Moved(DataLoader(a))
+val = Moved(DataLoader(b))
+for batch in val:  #: evaluation over dataloader@21; batch: batch@21
+    net(batch)
+for batch in train:  #: training by optimizer@19 over dataloader@20; batch: batch@20
+    net(batch).sum().backward()
+    opt.step()
+first = Paired(DataLoader(a))
+second = Paired(DataLoader(b))
+for x, y in first:  #: evaluation over dataloader@27
+    net(x)
+for x, y in second:  #: evaluation over dataloader@28
+    net(x)
+one = Indexed(DataLoader(a))
+other = Indexed(DataLoader(b))
+for x in other:  #: evaluation over dataloader@34
+    net(x)
+for x in one:  #: evaluation over dataloader@33
+    net(x)
+
+# === an object that makes the loader it runs over, beside others that it holds
+from torch import nn
+from torch.utils.data import DataLoader
+class Rounds:
+    def __init__(self, kept):
+        self.kept = kept
+    def __iter__(self):
+        loader = DataLoader(x)
+        yield from loader
+net = nn.Linear(1, 1)
+rounds = Rounds(DataLoader(y))
+for batch in rounds:  #: evaluation over dataloader@7; batch: batch@7
+    net(batch)
