@@ -1,7 +1,8 @@
-"""Numbers that the last steps of a training loop leave behind, and that are read after it.
+"""Numbers that the steps of a training loop leave behind, and that are read after it.
 
     print("epoch", epoch, "loss", loss.item())          the loss of the last batch
     smooth = 0.9 * smooth + 0.1 * loss.item()           a moving average, read after the loop
+    losses.append(loss)                                 a list of tensors, one of each step
 
 Of means over the shares of a batch the mean is that of the batch, and so it is of all that is added up of such means
 with the same weights everywhere. What is no mean (a count, a perplexity, the least of all) stays as it is.
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import TRIES, blocks, reads, walk, writes
 from migrate.programs.shares.averages import Average, Joint
-from migrate.programs.values.accumulators import holds_own, statements_after
+from migrate.programs.values.accumulators import appended, holds_own, is_filled_only, statements_after
 from migrate.programs.values.scalars import Scalar, Scalars, one
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -32,8 +33,12 @@ _SHOWS = frozenset({"builtins.print", "builtins.float", "builtins.str", "builtin
 
 def last_numbers(facts: Facts, loop: LoopFact, names: Iterable[str]) -> Iterator[Average]:
     """Those of some names of a loop's function whose mean over the processes says what one process said."""
-    scalars = Scalars(facts, loop)
+    scalars, lists = Scalars(facts, loop), appended(facts, loop)
     for name in names if not loop.node.orelse else ():
+        if name in lists:
+            if _are_losses(facts, scalars, loop, name, lists[name]):
+                yield Average(loop.node, name, Joint.MEAN, is_tensor=True)
+            continue
         given = _given(facts, loop, name)
         kind = _kind(scalars, name, given)
         if kind not in (Scalar.FLOAT, Scalar.TENSOR) or not _is_set(facts, loop, name, given):
@@ -42,6 +47,28 @@ def last_numbers(facts: Facts, loop: LoopFact, names: Iterable[str]) -> Iterator
             continue
         if kind is Scalar.FLOAT or all(_asks_number(facts, read) for read in _read(facts, loop, name)):
             yield Average(loop.node, name, Joint.MEAN, kind is Scalar.TENSOR)
+
+
+def _are_losses(facts: Facts, scalars: Scalars, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
+    """Whether a list holds the loss of each step as a tensor: as many of them on each process, whose means say all."""
+    if not is_filled_only(facts, loop, name, added):
+        return False
+    kept = {each: _of_graph(each) for each in added}
+    for each, loss in kept.items():
+        if not isinstance(loss, ast.Name) or not scalars.is_mean(loss):
+            return False
+        if each is loss and not scalars.is_loss(loss.id, loss):
+            return False  # gradients may go back from the list
+    return all(_is_met(facts, loop, facts.tree(each).statement(each)) for each in added)
+
+
+
+
+def _of_graph(node: ast.expr) -> ast.expr:
+    """`loss` in `loss.detach()`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
+        return node.func.value
+    return node
 
 
 def _kind(scalars: Scalars, name: str, given: list[ast.Assign | ast.AugAssign]) -> Scalar | None:

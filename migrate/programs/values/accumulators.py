@@ -73,9 +73,13 @@ def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
 
 
 def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
+    return all(_are_numbers(facts, value) for value in added) and is_filled_only(facts, loop, name, added)
+
+
+def is_filled_only(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
+    """Whether a loop does no more with a list than append to it, and finds it empty."""
     reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in walk(loop.node)) > len(added)
-    are_numbers = not reads_inside and all(_are_numbers(facts, value) for value in added)
-    return are_numbers and _set_up_before(facts, loop, name) is loop.node
+    return not reads_inside and _set_up_before(facts, loop, name) is loop.node
 
 
 def _are_numbers(facts: Facts, node: ast.expr) -> bool:

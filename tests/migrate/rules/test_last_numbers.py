@@ -119,3 +119,36 @@ def test_the_last_loss_that_is_a_sum_stays_one_process_own_and_is_told(convert_t
 
     assert "reduce(" not in result
     assert [f for f in report.findings if f.message.startswith("loss, read after this loop")]
+
+
+KEPT = PROGRAM.replace("    for i, ", "    losses = []\n    for i, ")
+STEPS = {
+    "the loss": "losses.append(loss)",
+    "without its graph": "losses.append(loss.detach())",
+    "of every second step": "if i % 2 == 0:\n            losses.append(loss)",
+}
+STEPS_LEFT = {
+    "of steps by the batch": "if loss.item() < 1.0:\n            losses.append(loss)",
+    "rows": "losses.append(model(x))",
+    "what may go back": "losses.append(nn.functional.l1_loss(model(x), y))",
+    "a list that the steps read": "losses.append(loss)\n        print(torch.stack(losses).mean())",
+}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+@pytest.mark.parametrize("target", ["runtime", "accelerate"])
+def test_tensors_of_each_step_become_those_of_all_processes(convert_text, target, step):
+    text = KEPT.format(before="", step=step, after="print(torch.stack(losses).mean().item())", loss=MEAN)
+    report, result = convert_text(text, target=Target(target))
+
+    assert "    losses = accelerator.reduce(losses, reduction='mean')\n" in result
+    assert not [finding for finding in report.findings if "read after this loop" in finding.message]
+
+
+@pytest.mark.parametrize("step", STEPS_LEFT.values(), ids=STEPS_LEFT)
+def test_tensors_that_the_processes_do_not_have_alike_stay_their_own_and_are_told(convert_text, step):
+    after = "print(torch.stack(losses).mean().item())"
+    report, result = convert_text(KEPT.format(before="", step=step, after=after, loss=MEAN))
+
+    assert "reduce(" not in result
+    assert [finding for finding in report.findings if "losses" in finding.message]
