@@ -62,8 +62,6 @@ def _are_losses(facts: Facts, scalars: Scalars, loop: LoopFact, name: str, added
     return all(_is_met(facts, loop, facts.tree(each).statement(each)) for each in added)
 
 
-
-
 def _of_graph(node: ast.expr) -> ast.expr:
     """`loss` in `loss.detach()`."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":

@@ -64,7 +64,8 @@ LEFT = {
 @pytest.mark.parametrize("target", ["runtime", "accelerate"])
 def test_a_mean_of_the_last_batches_is_that_of_all_processes(convert_text, target, case):
     before, step, after, name = case
-    report, result = convert_text(PROGRAM.format(before=before, step=step, after=after, loss=MEAN), target=Target(target))
+    text = PROGRAM.format(before=before, step=step, after=after, loss=MEAN)
+    report, result = convert_text(text, target=Target(target))
 
     joined = [line.strip().replace("'", '"') for line in result.splitlines() if line.startswith(f"    {name} = ")]
     is_number = target == "accelerate" and name != "loss"
