@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import walk
 from migrate.analysis.units import Class, Function
-from migrate.programs.values.scalars import assigned
+from migrate.programs.values.assigned import assigned
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.analysis.units import Function
 from migrate.programs.training.gradients_off import without_gradients
-from migrate.programs.values.scalars import assigned
+from migrate.programs.values.assigned import assigned
 from migrate.programs.values.settled import is_left_out
 from migrate.programs.values.sources import Sources, called_by_name
 

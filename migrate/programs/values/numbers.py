@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import walk
+from migrate.programs.values.assigned import parted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,8 +134,14 @@ def _call_is_number(facts: Facts, node: ast.Call, depth: int) -> bool | None:
 def _name_is_number(facts: Facts, node: ast.Name, depth: int) -> bool | None:
     found: set[bool | None] = set()
     for binding in facts.bindings_in(facts.unit(node)):
-        value = getattr(binding.statement, "value", None)
-        if binding.target == node.id and isinstance(binding.statement, ast.Assign) and value is not None:
-            if not (isinstance(value, ast.Name) and value.id == node.id):
-                found.add(is_number(facts, value, depth - 1))
+        if binding.target == node.id and isinstance(binding.statement, ast.Assign):
+            for value in _given(facts, binding.statement, node.id):
+                if not (isinstance(value, ast.Name) and value.id == node.id and facts.unit(value) is facts.unit(node)):
+                    found.add(is_number(facts, value, depth - 1))
     return found.pop() if len(found) == 1 else None
+
+
+def _given(facts: Facts, statement: ast.Assign, name: str) -> list[ast.expr]:
+    """What a statement gives a name: of a tuple the part at its place, as far as that can be told."""
+    parts = list(parted(facts, statement, name))
+    return [part for part in parts if part is not None] if None not in parts else [statement.value]

@@ -3,6 +3,7 @@ import textwrap
 
 import pytest
 
+from migrate.options import Target
 from migrate.report.model import Kind
 
 EVALUATION = """
@@ -252,6 +253,22 @@ def test_every_way_to_take_a_number_out_of_a_tensor_is_joined(changed, number):
             f"{join if number in NUMBERS else JOINED['a tensor'][1]}\naccelerator.print(total)",
         ),
     )
+
+
+WEIGHTED = """
+def weighted(x):
+    share = np.random.beta(0.2, 0.2)
+    return x * share, share
+"""
+
+
+def test_what_a_function_gives_in_a_tuple_is_told_by_what_it_returns_at_that_place(convert_text, programs):
+    step = "more, share = weighted(output)\ntotal += share * loss.item()"
+    holes = {"imports": "import numpy as np\n" + WEIGHTED, "start": "total = 0", "step": step, "epoch": "print(total)"}
+    report, result = convert_text(programs(holes)[0], target=Target.ACCELERATE)
+
+    assert "total = sum(accelerator.gather_for_metrics([total]))\n" in result
+    assert not [finding for finding in report.findings if "number or a tensor" in finding.message]
 
 
 @pytest.mark.parametrize("step", ["total += str(loss.item()) + ' '", "total = f'{total} {loss.item()}'"])
