@@ -19,6 +19,7 @@ from migrate.programs.device.devices import is_move
 from migrate.programs.home.places import Unplaced, placed
 from migrate.programs.prepare.given_back import is_the_same
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.callees import leading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -234,11 +235,14 @@ class _Walk:
     refused: list[Refusal] = field(default_factory=list)
     making: dict[ast.stmt, list[Named]] = field(default_factory=dict)
     drawing: dict[ast.stmt, list[Named]] = field(default_factory=dict)  # what draws weights before they are prepared
+    evaluating: frozenset[Unit] = frozenset()  # the functions that evaluate, also by others that they call
     used: int = 0  # the line of the first statement that trains or evaluates
 
     def run(self) -> None:
         """Fill the groups of objects that are prepared together."""
         assert self.program.home is not None
+        loops = [loop.unit for loop in self.program.evaluation if isinstance(loop.unit, Function)]
+        self.evaluating = frozenset(leading(self.facts, loops))
         for named in self.objects:
             for statement in _making(self.loops, named):
                 self.making.setdefault(statement, []).append(named)
@@ -256,7 +260,7 @@ class _Walk:
                 inside.setdefault(id(held), []).append(making)
         for statement in block:
             made = inside.get(id(statement), [])
-            is_used = _is_use(self.facts, self.loops, self.program, statement)
+            is_used = self._is_use(statement)
             self.used = self.used or statement.lineno * is_used
             if is_used and any(named.is_made for named in pending):
                 self._end(pending)
@@ -278,6 +282,17 @@ class _Walk:
                 self._inner(tree, statement, made, pending)
                 pending = []
         return pending
+
+    def _is_use(self, statement: ast.stmt) -> bool:
+        """Whether a statement trains or evaluates."""
+        if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            return False
+        looping = {id(loop.node) for loop in (*self.program.training, *self.program.evaluation)}
+        return self.loops.trains(statement) or any(
+            id(node) in looping
+            or (isinstance(node, ast.Call) and not self.evaluating.isdisjoint(self.facts.targets(node)))
+            for node in ast.walk(statement)
+        )
 
     def _is_drawn(self, statement: ast.stmt, named: Named) -> bool:
         """Whether a statement draws an object's weights anew: once they are prepared, processes would have others."""
@@ -352,19 +367,6 @@ def _past_branches(tree: Tree, statement: ast.stmt) -> ast.stmt:
     while isinstance(above, ast.If) and above.orelse == [statement] and isinstance(above.body[-1], ast.Return):
         statement, above = above, tree.parents[above]
     return statement
-
-
-def _is_use(facts: Facts, loops: Loops, program: Program, statement: ast.stmt) -> bool:
-    """Whether a statement trains or evaluates."""
-    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-        return False
-    evaluating = {loop.unit for loop in program.evaluation if isinstance(loop.unit, Function)}
-    looping = {id(loop.node) for loop in (*program.training, *program.evaluation)}
-    return loops.trains(statement) or any(
-        id(node) in looping
-        or (isinstance(node, ast.Call) and any(target in evaluating for target in facts.targets(node)))
-        for node in ast.walk(statement)
-    )
 
 
 def _too_early(statement: ast.stmt, last: ast.stmt) -> Refusal:

@@ -6,12 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import walk
+from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.units import Function, Unit
+    from migrate.analysis.units import Unit
 
 
 def reached(facts: Facts, starts: Iterable[Unit]) -> set[Unit]:
@@ -31,6 +32,18 @@ def reached(facts: Facts, starts: Iterable[Unit]) -> set[Unit]:
 def entered(facts: Facts, code: ast.AST) -> Iterator[Function]:
     """The functions of the project that the calls in some code enter, itself alone."""
     return (target for node in walk(code) if isinstance(node, ast.Call) for target in facts.targets(node))
+
+
+def leading(facts: Facts, units: Iterable[Function]) -> set[Unit]:
+    """Some functions, and the units whose calls lead to them, directly or not."""
+    found: set[Unit] = set()
+    waiting: list[Unit] = [*units]
+    while waiting:
+        unit = waiting.pop()
+        if unit not in found:
+            found.add(unit)
+            waiting += [call.caller for call in facts.callers(unit)] if isinstance(unit, Function) else []
+    return found
 
 
 def uses_reached(facts: Facts, uses: Collection[Use]) -> list[Use]:

@@ -76,6 +76,33 @@ def test_what_is_made_after_a_use_is_prepared_by_itself(decide, body, expected):
     assert stages(conversion) == expected
 
 
+EVALUATE = """
+def evaluate(net):
+    net.eval()
+    total = 0
+    with torch.no_grad():
+        for x, y in test:
+            total += (net(x) - y).abs().sum().item()
+    return total
+
+def tell(net):
+    print(evaluate(net))
+
+def tell_more(net):
+    tell(net)
+
+"""
+
+
+@pytest.mark.parametrize("call", ["evaluate(net)", "tell(net)", "tell_more(net)"])
+def test_what_an_evaluation_needs_is_prepared_above_it_also_where_other_functions_lead_to_it(decide, call):
+    first, second = MAKE.splitlines()
+    program, conversion = decide(f"{HEAD}{EVALUATE}{first}\n{call}\n{second}\n{FIT}")
+
+    assert not program.refusals
+    assert stages(conversion) == [["loader", "test", "net"], ["opt"]]
+
+
 def test_a_model_is_prepared_above_a_list_that_keeps_it(decide):
     made = MAKE.replace("opt =", "nets = [net]\nopt =")
     program, conversion = decide(
