@@ -14,8 +14,8 @@ from migrate.programs.device.devices import is_move, names_cpu
 from migrate.programs.device.early import needs_device
 from migrate.programs.device.lambdas import is_location, is_mapped, mapped
 from migrate.programs.device.unprepared import runs_unprepared
+from migrate.programs.home.set_up import running_raw
 from migrate.programs.program import Program
-from migrate.programs.reach.outsiders import raw_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,7 +64,7 @@ def moves(
     off: TakenOff,
 ) -> list[Move]:
     """The moves in the units of a program; `prepared` is where the prepared loaders were made."""
-    raw = raw_units(facts, program)
+    raw = running_raw(facts, program)
     found = [Move(call, facts.unit(call), Fate.MODEL) for call in off.dropped]
     for use in facts.calls:
         if not is_move(facts, use.node) or is_location(facts, facts.tree(use.node).parents[use.node]):

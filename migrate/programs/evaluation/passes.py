@@ -17,8 +17,8 @@ from migrate.programs.evaluation.exact import InFull, Shared, decide, gathered_f
 from migrate.programs.evaluation.gradients import needed
 from migrate.programs.evaluation.measured import measured_below
 from migrate.programs.home.places import evaluated_beside
+from migrate.programs.home.set_up import running_raw
 from migrate.programs.program import Program, Refusal
-from migrate.programs.reach.outsiders import raw_units
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.values.takes import taken
@@ -35,7 +35,7 @@ def evaluations(
     facts: Facts, loops: Loops, program: Program, handed_out: set[ast.AST]
 ) -> tuple[list[Shared], list[InFull]]:
     """Which evaluation loops are shared out, and which each process runs in full."""
-    modes, raw = Modes(facts, program), raw_units(facts, program)
+    modes, raw = Modes(facts, program), running_raw(facts, program)
     beside = _beside_training(program)
     decided: list[Shared | InFull] = []
     for loop in program.evaluation:

@@ -5,6 +5,7 @@
             self.loader = loader
             self.build_model()
 
+So it is where the one who makes the object calls that method next: `solver = Solver(loader)`, `solver.build_model()`.
 `build_model` prepares the loader under the name that the object has for it, before any other method can run. The raw
 one goes on under the names of those who handed it over, and must not be used there any more.
 """
@@ -17,13 +18,15 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function
 from migrate.programs.home.naming import stays_itself
-from migrate.programs.reach.outsiders import units_from
+from migrate.programs.reach.callees import reached
+from migrate.programs.reach.outsiders import raw_units, units_from
 from migrate.programs.reach.self_training import is_itself
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Tree
     from migrate.analysis.units import Unit
     from migrate.programs.program import Program
 
@@ -35,24 +38,68 @@ def after_setting_up(facts: Facts, program: Program) -> frozenset[Unit]:
     home, start = program.home, program.start
     if not isinstance(home, Function) or not isinstance(start, Function) or start.name != "__init__":
         return frozenset()
-    callers = facts.callers(home)
-    if home.owner is None or home.owner is not start.owner or len(callers) != 1 or callers[0].caller is not start:
+    if home.owner is None or home.owner is not start.owner:
         return frozenset()
     named = [each for each in (*program.models, *program.optimizers, *program.loaders) if each.unit is None]
-    if not all(
-        each.target.startswith("self.") and not _is_set_elsewhere(facts, each.target, start, home) for each in named
-    ):
+    makers = {start, *_called_there_alone(facts, home)}
+    if not all(each.target.startswith("self.") and not _is_set_elsewhere(facts, each.target, makers) for each in named):
         return frozenset()
-    call = callers[0].node
-    if facts.tree(call).statement(call) not in start.body:
+    above = _above(facts, home, start)
+    if above is None:
         return frozenset()
-    above = (node for node in facts.own(start) if isinstance(node, ast.Call) and node.lineno < call.lineno)
     early = units_from(facts, *(target for node in above for target in facts.targets(node)))
     methods = [unit for unit in facts.functions if unit.owner is home.owner and unit is not start]
     return frozenset(units_from(facts, *methods) - (early - units_from(facts, home)))
 
 
-def _is_set_elsewhere(facts: Facts, target: str, *units: Unit) -> bool:
+def running_raw(facts: Facts, program: Program) -> set[Unit]:
+    """The units that run with objects that are not prepared, too."""
+    return raw_units(facts, program) - after_setting_up(facts, program)
+
+
+def _above(facts: Facts, unit: Function, start: Function, depth: int = 3) -> list[ast.Call] | None:
+    """The calls of an object that run before the one call of a method; None: others may come first."""
+    callers = facts.callers(unit)
+    if len(callers) != 1:
+        return None
+    call, caller = callers[0].node, callers[0].caller
+    own = [node for node in facts.own(start) if isinstance(node, ast.Call)]
+    if isinstance(caller, Function) and caller.owner is start.owner:
+        if facts.tree(call).statement(call) not in caller.body:
+            return None
+        before = [n for n in facts.own(caller) if isinstance(n, ast.Call) and n.lineno < call.lineno]
+        further = [] if caller is start else _above(facts, caller, start, depth - 1) if depth else None
+        return None if further is None else [*further, *before]
+    makers = facts.callers(start)
+    if len(makers) != 1 or makers[0].caller is not caller:
+        return None
+    between = _between(facts.tree(call), makers[0].node, call)
+    if between is None or any(start.owner is target.owner for node in between for target in facts.targets(node)):
+        return None
+    return own
+
+
+def _between(tree: Tree, first: ast.Call, second: ast.Call) -> list[ast.Call] | None:
+    """The calls of the statements between those of two calls in one block; None: they stand in none, in this order."""
+    above, below = tree.statement(first), tree.statement(second)
+    block = tree.block(above)
+    if above is below or not any(statement is below for statement in block) or below.lineno < above.lineno:
+        return None
+    passed = [each for each in block if above.lineno < each.lineno < below.lineno]
+    return [node for statement in passed for node in ast.walk(statement) if isinstance(node, ast.Call)]
+
+
+def _called_there_alone(facts: Facts, home: Function) -> set[Unit]:
+    """The home, and the functions that nobody else calls, but for each other."""
+    found: set[Unit] = {home}
+    waiting = [unit for unit in reached(facts, [home]) if isinstance(unit, Function) and unit is not home]
+    while more := [unit for unit in waiting if all(call.caller in found for call in facts.callers(unit))]:
+        found.update(more)
+        waiting = [unit for unit in waiting if unit not in found]
+    return found
+
+
+def _is_set_elsewhere(facts: Facts, target: str, units: Collection[Unit]) -> bool:
     """Whether another object may come under the name of one that is prepared: `solver.loader = other`."""
     name = target.removeprefix("self.")
     return any(
@@ -80,7 +127,7 @@ def raw_reads(facts: Facts, program: Program, later: Collection[Unit]) -> Iterat
     given = [named for named in (*program.models, *program.loaders) if named.is_given and named.unit is None]
     mine = {origin for named in given for origin in named.origins}
     targets = {named.target for named in given}
-    made = min(call.node.lineno for call in facts.callers(home))
+    made = max((call.node.lineno for call in facts.callers(home) if call.caller is start), default=None)
     sites = {call.caller: call.node.lineno for call in facts.callers(start)}
     inside = set(_nested(facts, start))
     for unit in facts.units:
@@ -95,7 +142,7 @@ def raw_reads(facts: Facts, program: Program, later: Collection[Unit]) -> Iterat
             if _is_handed_over(facts, node, start):
                 continue
             if unit is start:
-                if node.lineno > made or not _only_looks(facts, node, targets):
+                if (made is not None and node.lineno > made) or not _only_looks(facts, node, targets):
                     yield node
             elif node.lineno > sites.get(unit, 0):
                 yield node
