@@ -100,7 +100,7 @@ def test_what_an_evaluation_needs_is_prepared_above_it_also_where_other_function
     program, conversion = decide(f"{HEAD}{EVALUATE}{first}\n{call}\n{second}\n{FIT}")
 
     assert not program.refusals
-    assert stages(conversion) == [["loader", "test", "net"], ["opt"]]
+    assert stages(conversion) == [["loader", "net"], ["opt"]]
 
 
 def test_a_model_is_prepared_above_a_list_that_keeps_it(decide):
