@@ -120,7 +120,7 @@ def _can_be_copied(unit: Function) -> bool:
     if node.decorator_list and not all(isinstance(d, ast.Name) and d.id in _PLAIN for d in node.decorator_list):
         return False  # it may keep what it has made
     own = [inner for statement in node.body for inner in (statement, *own_nodes(statement))]
-    return all(_is_over_parts(inner) or _is_apart(inner, node) for inner in own if isinstance(inner, _NOT_HERE))
+    return all(_is_plain_loop(inner) or _is_apart(inner, node) for inner in own if isinstance(inner, _NOT_HERE))
 
 
 def _is_apart(inner: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -145,17 +145,18 @@ def _only_computes(function: ast.FunctionDef) -> bool:
     return not gives or all(ast.unparse(func).removeprefix("math.") in _NUMBERS for func in called)
 
 
-def _is_over_parts(node: ast.AST) -> bool:
-    """`for p in model.parameters():`, which is run for one model like for another."""
-    return (
-        isinstance(node, ast.For)
-        and isinstance(node.iter, ast.Call)
-        and isinstance(node.iter.func, ast.Attribute)
-        and node.iter.func.attr in training.PARTS
-    )
+def _is_plain_loop(node: ast.AST) -> bool:
+    """One that is run for one object like for another: `for p in model.parameters():`, a count that trains nothing."""
+    match node:
+        case ast.For(iter=ast.Call(func=ast.Attribute(attr=name))):
+            return name in training.PARTS
+        case ast.For(iter=ast.Call(func=ast.Name("range"))):
+            return not any(isinstance(inner, ast.Attribute) and inner.attr in _TRAINS for inner in own_nodes(node))
+    return False
 
 
 _PLAIN = frozenset({"staticmethod", "classmethod"})
+_TRAINS = frozenset({"backward", "step"})
 _NUMBERS = frozenset("abs bool ceil cos exp float floor int len log max min pow round sin sqrt sum".split())
 
 

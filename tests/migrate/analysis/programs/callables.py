@@ -418,6 +418,29 @@ net, other = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
 a = schedule(torch.optim.SGD(net.parameters(), lr=0.1), args)  #: scheduler@8
 b = schedule(torch.optim.SGD(other.parameters(), lr=0.1), args)  #: scheduler@8#2
 
+# === a function that counts through its data gives each call a loader of its own
+from torch.utils.data import DataLoader
+def provide(data, name):
+    kept = []
+    for i in range(len(data)):
+        if data.names[i] == name:
+            kept.append(data[i])
+    return DataLoader(kept)
+a = provide(data, "train")  #: dataloader@7
+b = provide(data, "test")  #: dataloader@7#2
+
+# === a function that trains in a loop is run once for all calls
+import torch
+def provide(x):
+    net = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for i in range(3):
+        net(x).sum().backward()
+        optimizer.step()
+    return net
+a = provide(x)  #: model@3
+b = provide(y)  #: model@3
+
 # === a function with another one in it that makes something is run once for all calls
 from torch import nn
 def provide(name):
