@@ -161,11 +161,13 @@ def _asks_torch(facts: Facts, test: ast.Call) -> bool:
 
 
 def _only_availability(facts: Facts, name: ast.expr, within: frozenset[str]) -> bool:
-    """Whether a flag was set to nothing but the answer of is_available()."""
+    """Whether a flag was set to nothing but the answer of is_available(), or is handed that by all callers."""
     text = ast.unparse(name)
     if text in within:
         return False  # what it was before has a say in what it is
     assigned = [b.statement.value for b in bindings_of(facts, name) if isinstance(b.statement, ast.Assign)]
+    if not assigned and (handed := as_handed(facts, name)) is not name:
+        return flag(facts, handed, within | {text}) is None
     asks = Role.AVAILABLE in roles(facts.values(name)) or all(isinstance(value, ast.IfExp) for value in assigned)
     others = [value for value in assigned if not same_name(value, text)]
     return bool(assigned) and asks and all(flag(facts, value, within | {text}) is None for value in others)

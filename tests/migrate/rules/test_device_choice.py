@@ -755,6 +755,50 @@ def test_of_several_questions_for_one_number_that_which_always_holds_decides(con
     assert f"Accelerator({cpu})" in convert_text(source)[1]
 
 
+HANDED_WHETHER = """\
+import argparse
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, model, optimizer, use_cuda=False):
+        self.model, self.optimizer = model, optimizer
+        self.use_cuda = use_cuda
+        if self.use_cuda:
+            self.model.cuda()
+
+    def train(self, loader):
+        for x, y in loader:
+            if self.use_cuda:
+                x, y = x.cuda(), y.cuda()
+            self.optimizer.zero_grad()
+            nn.functional.mse_loss(self.model(x), y).backward()
+            self.optimizer.step()
+
+
+wanted = argparse.ArgumentParser().parse_args().wanted
+loader = DataLoader(TensorDataset(torch.ones(32, 4), torch.ones(32, 1)), batch_size=8)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+trainer = Trainer(model, optimizer, use_cuda={given})
+trainer.train(loader)
+"""
+
+
+def test_a_flag_that_is_handed_whether_there_is_a_gpu_decides_nothing(convert_text):
+    _, result = convert_text(HANDED_WHETHER.format(given="torch.cuda.is_available()"))
+
+    assert "accelerator = Accelerator()\n" in result
+    assert ".cuda()" not in result
+
+
+def test_one_that_is_handed_what_a_user_wants_has_no_name_where_the_accelerator_is_made(refused_text):
+    refused_text(HANDED_WHETHER.format(given="wanted"), "MIG101", "if self.use_cuda:", ["self is not known"])
+
+
 def test_a_flag_above_a_loop_that_only_moves_goes_on_deciding(convert_text):
     moved = "losses = [nn.L1Loss()]\n    if args.cuda:\n        for loss in losses:\n            loss = loss.cuda()\n"
     source = FLAGGED.format(flag="args.cuda").replace("optimizer = ", f"{moved}    optimizer = ")
