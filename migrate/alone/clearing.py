@@ -184,11 +184,17 @@ class Clearing:
                 was_read = self._before.was_read(path, scope, name)
                 if isinstance(tree, ast.Module) and self._now.is_mentioned(name, besides=path):
                     continue
-                for statement in self._now.statements(tree, name):
-                    is_idle = was_read and statement.lineno > listed
-                    if is_pure(statement.value) and (is_idle or is_marked(statement.value)):
-                        self._pen.remove(statement)
-                        found = True
+                statements = self._now.statements(tree, name)
+                gone = [
+                    one
+                    for one in statements
+                    if is_pure(one.value) and ((was_read and one.lineno > listed) or is_marked(one.value))
+                ]
+                if len(gone) < len(statements) and any(isinstance(one, ast.AugAssign) for one in statements):
+                    continue  # `n += 1` goes on with what is there
+                for statement in gone:
+                    self._pen.remove(statement)
+                    found = True
         return self._unpacked() or found
 
     def _unpacked(self) -> bool:

@@ -172,16 +172,9 @@ class Uses:
                 found.setdefault(node.id, []).append(None)
         return {name: values for name, values in found.items() if name not in shared}
 
-    def statements(self, tree: ast.AST, name: str) -> list[ast.Assign]:
-        """The plain assignments to a name in a scope."""
-        return [
-            n
-            for n in _own(tree)
-            if isinstance(n, ast.Assign)
-            and len(n.targets) == 1
-            and isinstance(n.targets[0], ast.Name)
-            and n.targets[0].id == name
-        ]
+    def statements(self, tree: ast.AST, name: str) -> list[ast.Assign | ast.AugAssign]:
+        """The plain assignments to a name in a scope, and those that go on with it (`n += 1`)."""
+        return [n for n in _own(tree) if isinstance(n, (ast.Assign, ast.AugAssign)) and _only_target(n) == name]
 
     def unpacked(self, tree: ast.AST) -> Iterator[tuple[ast.Assign, list[tuple[str, ast.expr]]]]:
         """The statements `a, b = x, y` of a scope, as pairs; not those of which one reads what another gives."""
@@ -378,6 +371,12 @@ class Uses:
     def parent(self, path: str, node: ast.AST) -> ast.AST | None:
         """What a node stands in."""
         return self._trees[path].parents.get(node)
+
+
+def _only_target(statement: ast.Assign | ast.AugAssign) -> str | None:
+    """The name that a statement gives a value, and nothing else."""
+    target, *others = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return target.id if isinstance(target, ast.Name) and not others else None
 
 
 def _bound(statement: ast.stmt) -> set[str]:

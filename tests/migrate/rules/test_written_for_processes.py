@@ -412,3 +412,19 @@ def test_gradients_that_are_summed_up_are_divided_by_the_number_of_processes(con
     step = f"{step}\noptimizer.step()"
     report, _ = convert_text(source(wrap="", step=step).replace("            optimizer.step()\n", "", 1))
     assert any(f.kind is Kind.LOOP and f.converts for f in report.findings) is DIVISORS[divisor]
+
+
+OF_SEVERAL = {
+    "sampler": "sampler = DistributedSampler(data) if args.world_size > 1 else None",
+    "loader": "loader = DataLoader(data, args.batch_size, shuffle=args.world_size == 1, sampler=sampler)",
+    "epoch": "if args.world_size > 1:\n    sampler.set_epoch(seen)",
+}
+
+
+@pytest.mark.parametrize("after", ["seen += 1", "seen += len(data)", "seen += 1\nprint(seen)"])
+def test_a_count_that_only_a_sampler_was_told_goes_with_what_it_goes_on_with(convert_text, after):
+    text = source(**OF_SEVERAL, after=after).replace("    for epoch", "    seen = 0\n    for epoch", 1)
+    _, text = convert_text(text)
+    assert "set_epoch" not in text
+    assert ("seen = 0" in text) is ("seen +=" in text)
+    assert ("seen = 0" in text) is ("print" in after)
