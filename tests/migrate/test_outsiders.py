@@ -360,3 +360,65 @@ def test_an_object_that_a_script_makes_beside_the_training_is_another_one(conver
     output, after = convert(["."], trainer=TRAINER, train=STARTING, demo=demo)
     assert "accelerator" not in "".join(after.values())
     assert "several objects are made here" in " ".join(output.split())
+
+
+MOVING = """
+    import torch
+
+
+    def moved(thing, is_model=False):
+        if is_model and torch.cuda.is_available():
+            thing = thing.cuda()
+        elif torch.cuda.is_available():
+            thing = thing.cuda(non_blocking=True)
+        return thing
+"""
+LEAVING_MOVES = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from common import moved
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+
+        def parse(self, batch):
+            return [moved(part) for part in batch]
+
+        def forward(self, x):
+            return self.layer(x * moved(torch.arange(0, 4)))
+
+
+    if __name__ == "__main__":
+        net = Net()
+        moved(net, True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        loader = DataLoader(TensorDataset(torch.ones(64, 4), torch.ones(64, 1)), batch_size=8)
+        for batch in loader:
+            x, y = net.parse(batch)
+            optimizer.zero_grad()
+            loss = (net(x) - y).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+"""
+MOVED_TOO = """
+    import torch
+
+    from common import moved
+
+
+    def infer(net):
+        return net(moved(torch.ones(1, 4)))
+"""
+
+
+@pytest.mark.parametrize("named", [["."], ["train.py"]])
+def test_a_program_that_leaves_its_moves_to_what_others_use_is_written_for_a_device(convert, named):
+    _, after = convert(named, train=LEAVING_MOVES, common=MOVING, test=MOVED_TOO)
+    assert "    accelerator = Accelerator(" in after["train"]
+    assert "cpu=True" not in after["train"]
+    assert after["common"] == textwrap.dedent(MOVING).lstrip()

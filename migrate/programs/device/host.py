@@ -20,7 +20,7 @@ from migrate.programs.device.tour import strangers
 from migrate.programs.device.walk import Walk
 from migrate.programs.device.whereabouts import Handed, Need, Reason, Where
 from migrate.programs.home.around import around
-from migrate.programs.reach.outsiders import units_of
+from migrate.programs.reach.outsiders import run_by, units_of
 from migrate.programs.values.accumulators import statements_after
 
 if TYPE_CHECKING:
@@ -72,9 +72,10 @@ def _names_device(facts: Facts, program: Program) -> bool:
 
 
 def moves_anything(facts: Facts, program: Program) -> bool:
-    """Whether a program was written for a device at all."""
-    units = _units(facts, program)
-    return any(use.unit in units and is_move(facts, use.node) for use in facts.calls) or bool(defaults(facts, program))
+    """Whether a program was written for a device at all; also by what it leaves to functions that stay as they are."""
+    units = _units(facts, program) | run_by(facts, program)
+    is_moved = any(use.unit in units and is_move(facts, use.node) for use in facts.calls_anywhere)
+    return is_moved or bool(defaults(facts, program))
 
 
 def _units(facts: Facts, program: Program) -> set[Unit]:

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 
+def run_by(facts: Facts, program: Program) -> set[Unit]:
+    """The units that a program runs, with those that stay as they are: outsiders, and files that were not named."""
+    assert program.home is not None
+    assert program.start is not None
+    return units_from(facts, program.start, program.home, also_left=True)
+
+
 def units_of(facts: Facts, program: Program) -> set[Unit]:
     """The units of a program: its start, what it calls, what is defined there, the methods beside an `__init__`."""
     return _reached(facts, program) - program.outsiders.keys()
@@ -94,8 +101,11 @@ def _reached(facts: Facts, program: Program) -> set[Unit]:
     return units_from(facts, program.start, program.home)
 
 
-def units_from(facts: Facts, *starts: Unit) -> set[Unit]:
-    """The units that some units call, those that these call, and so on; with an `__init__` its class."""
+def units_from(facts: Facts, *starts: Unit, also_left: bool = False) -> set[Unit]:
+    """The units that some units call, those that these call, and so on; with an `__init__` its class.
+
+    Without those of files that were not named, unless also what is left as it is counts.
+    """
     found: set[Unit] = set()
     waiting: list[Unit] = [*starts]
     for unit in starts:
@@ -103,7 +113,7 @@ def units_from(facts: Facts, *starts: Unit) -> set[Unit]:
             waiting += [f for f in facts.functions if f.owner is not None and f.owner.is_related(unit.owner)]
     while waiting:
         unit = waiting.pop()
-        if unit in found or not facts.is_editable(unit):
+        if unit in found or not (also_left or facts.is_editable(unit)):
             continue
         found.add(unit)
         waiting += _entered(facts, unit)
