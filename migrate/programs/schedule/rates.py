@@ -17,6 +17,7 @@ from migrate.analysis.syntax import arguments, targets_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
 from migrate.programs.schedule.ends import ends, for_either
+from migrate.programs.schedule.own_steps import goes_on
 from migrate.programs.schedule.paces import stepped_at_both
 from migrate.programs.schedule.schedulers import Horizon, Pace, counts_given, made_with, per_batch, steps_of
 from migrate.programs.stages import NoPlace, Stages
@@ -73,8 +74,7 @@ def rates(
     ended = ends(facts, loops, program, moments)
     refused = list(_shortened_below(facts, loops, program, units, moments))
     for node in sorted(_written(facts, program, units), key=lambda n: n.lineno):
-        is_own_step = isinstance(node, ast.AugAssign) and counts.is_per_batch(node) and program.handed is None
-        if is_own_step and not ended and not _is_in_turns(counts, node):
+        if program.handed is None and not ended and goes_on(facts, counts, node):
             refused.append(_refusal(node, "changes the rate by a step of its own at every batch"))
         elif counts.is_per_batch(node) and _is_of_own_batch(facts, program, node.value):
             refused.append(_by_own_batch(node.value, "rate is set"))
@@ -189,13 +189,6 @@ def _made_anew(facts: Facts, program: Program, units: Collection[Unit]) -> Itera
 
 def _names(node: ast.AST) -> list[ast.Name]:
     return [inner for inner in walk(node) if isinstance(inner, ast.Name)]
-
-
-def _is_in_turns(counts: Counts, node: ast.stmt) -> bool:
-    """Whether a change stands under a condition that asks for a count: the condition is looked at instead."""
-    before = len(counts.meetings)
-    counts.tests(node)
-    return len(counts.meetings) > before
 
 
 def _conditions(counts: Counts, node: ast.AST, units: Collection[Unit], depth: int = 4) -> None:

@@ -21,10 +21,11 @@ def bound_in_scope(facts: Facts, node: ast.Name | ast.Attribute) -> Iterator[Bin
     if isinstance(node, ast.Attribute):
         owners = origins(facts.values(node.value), *Role)
         for binding in facts.bindings:
-            target = getattr(binding.statement, "target", None)
-            if isinstance(target, ast.Attribute) and target.attr == node.attr:
-                if owners & origins(facts.values(target.value), *Role):
-                    yield binding
+            if not binding.target.endswith(f".{node.attr}"):
+                continue
+            named = (target for target in _targets(binding.statement) if isinstance(target, ast.Attribute))
+            if any(t.attr == node.attr and owners & origins(facts.values(t.value), *Role) for t in named):
+                yield binding
         return
     unit: Unit | None = facts.unit(node)
     while unit is not None:
@@ -33,3 +34,10 @@ def bound_in_scope(facts: Facts, node: ast.Name | ast.Attribute) -> Iterator[Bin
         if found or not isinstance(unit, Function) or node.id in unit.parameter_names:
             return
         unit = unit.parent or unit.module
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    """What an assignment or a loop gives a value; nothing of other statements."""
+    if isinstance(statement, ast.Assign):
+        return statement.targets
+    return [statement.target] if isinstance(statement, (ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor)) else []

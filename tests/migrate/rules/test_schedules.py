@@ -532,6 +532,29 @@ def test_the_way_out_of_a_count_leads_out(refused, convert_text, programs, name)
     assert "optimizer, schedule = accelerator.prepare(" in result
 
 
+AT_RATE = "for group in optimizer.param_groups:\n    group['lr'] = rate"
+OWN_STEPS = {
+    "what it was": "for group in optimizer.param_groups:\n    group['lr'] = group['lr'] * 0.9",
+    "a name": f"rate = rate * 0.9\n{AT_RATE}",
+    "a name that is lowered": f"rate -= 0.001\n{AT_RATE}",
+    "a name with another one": f"rate = max(0.0, rate - 0.001)\nnow = rate\n{AT_RATE.replace('rate', 'now')}",
+    "an attribute": f"optimizer.rate = max(0.0, optimizer.rate - 0.001)\n{AT_RATE.replace('rate', 'optimizer.rate')}",
+    "from a batch on": f"done += 1\nif done > 5:\n    rate *= 0.9\n{AT_RATE}",
+}
+
+
+@pytest.mark.parametrize("name", OWN_STEPS)
+def test_a_rate_that_goes_on_from_what_it_was_a_batch_before(refused, name):
+    setup = "rate = optimizer.rate = 0.1\ndone = 0"
+    refused("MIG118", "group['lr']", mentions=["a step of its own at every batch"], setup=setup, step=OWN_STEPS[name])
+
+
+def test_a_rate_that_is_lowered_once_an_epoch_is_what_it_was(convert_text, programs):
+    before, _ = programs({"setup": "rate = 0.1", "epoch": f"rate = rate * 0.9\n{AT_RATE}"})
+    report, _ = convert_text(before)
+    assert all(loop.converts for loop in report.of(Kind.LOOP))
+
+
 BY_LOSS = "for group in optimizer.param_groups:\n    group['lr'] = {}"
 
 
