@@ -1,7 +1,7 @@
 """What all processes do in a step, or none of them: else each goes on with other weights, or waits for the others.
 
-To change what is trained, by hand, too, to set a rate, to step a scheduler, to evaluate on shared-out batches, and to
-keep or save the weights.
+To change what is trained, by hand, too, to make another optimizer, to set a rate, to step a scheduler, to evaluate on
+shared-out batches, and to keep or save the weights.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Alike:
         names = self._facts.called(node)
         if not names.isdisjoint(CLIPPING) or self._is_method(node) or self._is_in_place(node, names):
             return True
+        if makes_optimizer(self._facts, node):
+            return True
         if "torch.save" in names and node.args and Role.MODEL in roles(self._facts.values(node.args[0])):
             return True
         return depth > 0 and any(
@@ -102,6 +104,11 @@ class Alike:
             return False
         mine = roles(self._facts.receiver(call)) & _METHODS.keys()
         return any(call.func.attr in _METHODS[role] for role in mine)
+
+
+def makes_optimizer(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call gives an optimizer, which begins with states and a rate of its own."""
+    return Role.OPTIMIZER in roles(facts.values(call))
 
 
 def sets_rate(statement: ast.Assign | ast.AugAssign) -> bool:

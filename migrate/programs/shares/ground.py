@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.members import decorators
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function, Module
-from migrate.programs.processes.alike import Alike, sets_rate
+from migrate.programs.processes.alike import Alike, makes_optimizer, sets_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,7 +108,7 @@ class Ground:
         return Alike(self.facts, (loop.node for loop in self.loops.evaluation))
 
     def _is_for_all(self, call: ast.Call) -> bool:
-        return self._saves(call) or self._is_common(call)
+        return self._saves(call) or makes_optimizer(self.facts, call) or self._is_common(call)
 
     def _saves(self, call: ast.Call) -> bool:
         """Whether a call saves, itself or in a function of the project."""

@@ -171,6 +171,8 @@ MEAN = 'accelerator.reduce({}, reduction="mean")'
 LOSS = MEAN.format("loss.item()")
 PLAIN = "accelerator.unwrap_model(model)"
 BOTH = "accelerator.gather_for_metrics([bool(loss.item() > 9 and bad > 3)])"
+ANEW = "    optimizer = optim.SGD(model.parameters(), lr=0.01)"
+PREPARED = f"{ANEW}\n    optimizer = accelerator.prepare(optimizer)"
 #: Where a step goes on either way, and something in it must be done by all or by none.
 ALIKE = {
     "weights that are kept": {
@@ -221,6 +223,14 @@ ALIKE = {
         "backward": (
             "loss.backward()\nif loss.item() > 9:\n    optimizer.zero_grad()",
             f"accelerator.backward(loss)\nif {LOSS} > 9:\n    optimizer.zero_grad()",
+        ),
+    },
+    "another optimizer": {"step": (f"if loss.item() > 9:\n{ANEW}", f"if {LOSS} > 9:\n{PREPARED}")},
+    "another optimizer, by what some steps have kept": {
+        "setup": "kept = []",
+        "step": (
+            f"kept.append(loss.item())\nif sum(kept) > 9:\n{ANEW}",
+            f"kept.append(loss.item())\nif any(accelerator.gather_for_metrics([bool(sum(kept) > 9)])):\n{PREPARED}",
         ),
     },
     "in a function": {
