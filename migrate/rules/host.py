@@ -103,14 +103,33 @@ def _given_above(facts: Facts, name: ast.Name) -> Iterator[ast.expr]:
     """What a name may have at a place, from there up to a statement that gives it something in any case."""
     tree, unit = facts.tree(name), facts.unit(name)
     blocks = [tree.block(above) for above in (name, *tree.up(name)) if isinstance(above, ast.stmt)]
-    above = [b for b in facts.bindings_in(unit) if b.target == name.id and last_line(b.statement) < name.lineno]
+    above = [b for b in facts.bindings_in(unit) if b.target == name.id and _is_given_by(b.statement) < name.lineno]
     for binding in sorted(above, key=lambda each: each.statement.lineno, reverse=True):
         if isinstance(binding.statement, ast.Assign):
             yield binding.statement.value
+        if isinstance(binding.statement, ast.For):
+            yield _gone_through(facts, binding.statement, name.id)
         if any(tree.block(binding.statement) is block for block in blocks):
             return
     if isinstance(unit, Function) and name.id in unit.parameter_names:
         yield from facts.once(Sources).argument(unit, name.id).expressions
+
+
+def _is_given_by(statement: ast.stmt) -> int:
+    """The line below which a statement has given its names what it gives: of a loop, those of its body."""
+    return statement.iter.end_lineno or 0 if isinstance(statement, ast.For) else last_line(statement)
+
+
+def _gone_through(facts: Facts, loop: ast.For, name: str) -> ast.expr:
+    """What a loop takes a name from: `rows` of `for i, row in enumerate(rows)`, `b` of `for x, y in zip(a, b)`."""
+    over, target = loop.iter, loop.target
+    if isinstance(over, ast.Call) and over.args and isinstance(target, ast.Tuple):
+        if "builtins.enumerate" in facts.called(over):
+            return over.args[0]
+        if "builtins.zip" in facts.called(over):
+            parts = zip(target.elts, over.args, strict=False)
+            return next((given for part, given in parts if isinstance(part, ast.Name) and part.id == name), over)
+    return over
 
 
 def _put_into(facts: Facts, name: ast.Name) -> Iterator[ast.expr]:
