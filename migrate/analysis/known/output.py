@@ -25,8 +25,9 @@ WRITES = frozenset(
     shutil.rmtree shutil.move shutil.make_archive json.dump pickle.dump yaml.dump joblib.dump
     numpy.save numpy.savez numpy.savetxt numpy.savez_compressed scipy.io.savemat scipy.io.wavfile.write
     torchvision.utils.save_image torchvision.utils.save_image_grid torchvision.io.write_png torchvision.io.write_jpeg
-    torchvision.io.write_video torchaudio.save imageio.imwrite imageio.imsave imageio.mimsave imageio.mimwrite
-    cv2.imwrite skimage.io.imsave scipy.misc.imsave soundfile.write
+    torchvision.io.write_video torchaudio.save librosa.output.write_wav soundfile.write pypianoroll.write
+    imageio.imwrite imageio.imsave imageio.mimsave imageio.mimwrite imageio.v2.imwrite imageio.v2.imsave
+    imageio.v2.mimsave imageio.v2.mimwrite imageio.v3.imwrite cv2.imwrite skimage.io.imsave scipy.misc.imsave
     safetensors.torch.save_file safetensors.torch.save_model
     tqdm.tqdm.write tqdm.auto.tqdm.write tqdm.std.tqdm.write tqdm.notebook.tqdm.write
     sys.stdout.write sys.stdout.flush sys.stderr.write sys.stderr.flush
@@ -75,7 +76,7 @@ WRITING_METHODS = frozenset(
     write_bytes mkdir unlink touch rmdir write_html write_image""".split()
 )
 #: Whose objects have a `save` that writes a file.
-SAVED_BY_METHOD = ("PIL.", "torch.jit.", "torchvision.transforms.", "tokenizers.")
+SAVED_BY_METHOD = ("PIL.", "torch.jit.", "torchvision.transforms.", "tokenizers.", "scipy.misc.", "mido.")
 #: Bars that no loop runs over.
 MORE_BARS = frozenset({"rich.progress.Progress"})
 #: Bars that cannot be switched off, and are drawn by what is called on them.

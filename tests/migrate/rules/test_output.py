@@ -69,6 +69,9 @@ FILES = {
     "a figure": "plt.plot([1, 2])\nplt.savefig('figure.png')",
     "json": "with open('log.json', 'w') as file:\n    json.dump([], file)",
     "numpy": "np.save('rows.npy', [1])",
+    "a sound": "librosa.output.write_wav('take.wav', [0.1], 16000)",
+    "an image by the version of its library": "imageio.imwrite('rows.png', [1])",
+    "an image of scipy": "scipy.misc.toimage([1]).save('rows.png')",
     "a service": "wandb.log({'loss': 1})",
     "an archive": "with tarfile.open('runs.tar.gz', 'w:gz') as tar:\n    tar.add('runs')",
     "a packed file": "with gzip.open('rows.gz', 'wb') as file:\n    file.write(b'rows')",
@@ -80,6 +83,7 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_files(changed, name):
     imports = "import gzip\nimport json\nimport os\nimport shutil\nimport tarfile\n"
+    imports += "import imageio.v2 as imageio\nimport librosa\nimport scipy.misc\n"
     imports += "import matplotlib.pyplot as plt\nimport numpy as np\nimport wandb"
     changed(imports=imports, end=(FILES[name], guarded(FILES[name])))
 
