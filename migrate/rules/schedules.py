@@ -20,6 +20,8 @@ those of all processes:
 
     adjust_learning_rate(optimizer, step)   ->   adjust_learning_rate(optimizer, step * accelerator.num_processes)
 
+Where the count is a part of a sum, `step % 1000 == 0` becomes `-step % 1000 // accelerator.num_processes == 0`: whether
+one of the N batches of a step is the one that is waited for.
 A training that ends after a number of steps takes the same number on N processes, each with N batches: there the rate
 after k steps is that of the original. Where the schedule is made for that number in one case and for the length of a
 loader in another (`t_total = args.max_steps if args.max_steps > 0 else epochs * len(loader)`), the loader is prepared
@@ -54,6 +56,8 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
     """Multiply counts, and say what was decided; what is prepared shows in prepare's arguments."""
     for count in conversion.rates.scaled:
         draft.wrap(count, f"{{it}} * {conversion.access.name(count)}.num_processes")
+    for turn in conversion.rates.turns:
+        _ask_of_all(conversion, draft, turn)
     for weight in weights_by_count(conversion):
         message = (
             f"`{ast.unparse(weight.node)}` weighs {weight.of} by a count of steps: N processes take N batches in each"
@@ -67,6 +71,13 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
     for schedule in conversion.schedules:
         if message := _said(conversion, schedule):
             draft.note(schedule.named.place(conversion.facts), f"{schedule.named.target} {message}")
+
+
+def _ask_of_all(conversion: Conversion, draft: Draft, turn: ast.BinOp) -> None:
+    """Ask whether one of the batches of a step is the one that is waited for."""
+    name = conversion.access.name(turn)
+    draft.rewrite(turn, f"-{{count}} % {{every}} // {name}.num_processes", count=turn.left, every=turn.right)
+    draft.note(turn, f"this asks whether one of the N batches of a step is one that `{ast.unparse(turn)}` waits for")
 
 
 def _said(conversion: Conversion, schedule: Schedule) -> str:

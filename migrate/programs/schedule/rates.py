@@ -19,6 +19,7 @@ from migrate.programs.program import Refusal
 from migrate.programs.schedule.ends import ends, for_either
 from migrate.programs.schedule.own_steps import goes_on
 from migrate.programs.schedule.paces import stepped_at_both
+from migrate.programs.schedule.passed_by import tests_passed_by
 from migrate.programs.schedule.schedulers import Horizon, Pace, counts_given, made_with, per_batch, steps_of
 from migrate.programs.stages import NoPlace, Stages
 from migrate.programs.values.content import made_from
@@ -63,6 +64,7 @@ class Rates:
     scaled: tuple[ast.expr, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     by_steps: tuple[ast.expr, ...] = ()  # what goes by the steps after which the training ends
+    turns: tuple[ast.BinOp, ...] = ()  # `step % 100` where what is multiplied may pass the batch that is waited for
 
 
 def rates(
@@ -120,7 +122,9 @@ def _decided(counts: Counts, meetings: Sequence[Meeting]) -> Rates:
         if any(inner in kept for inner in walk(carrier)):
             what = f"`{ast.unparse(carrier)}` is set against the length of a loader here and a plain number there"
             return Rates(refusals=(_refusal(carrier, what),))
-    return Rates(tuple(_outermost(scaled)))
+    multiplied = tuple(_outermost(scaled))
+    turns, refusals = tests_passed_by(counts.facts, multiplied)
+    return Rates(refusals=tuple(refusals)) if refusals else Rates(multiplied, turns=tuple(turns))
 
 
 def _counts_training(counts: Counts, carrier: ast.expr) -> bool:

@@ -555,6 +555,60 @@ def test_a_rate_that_is_lowered_once_an_epoch_is_what_it_was(convert_text, progr
     assert all(loop.converts for loop in report.of(Kind.LOOP))
 
 
+RESUMED = """\
+import argparse
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def adjust(optimizer, step):
+    for group in optimizer.param_groups:
+        group["lr"] = {rate}
+
+
+restored = argparse.ArgumentParser().parse_args().restored
+loader = DataLoader(TensorDataset(torch.ones(32, 4), torch.ones(32, 1)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for i, (x, y) in enumerate(loader):
+        step = i + restored + epoch * len(loader) + 1
+        adjust(optimizer, step)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+        if {test}:
+            torch.save(model.state_dict(), "net.pt")
+"""
+FALLING = "0.1 * min(step * 4000**-1.5, step**-0.5)"
+TURNS = {"step % 9 == 0": "-step % 9", "(step + 1) % 9 == 0": "-(step + 1) % 9"}
+
+
+@pytest.mark.parametrize("test", TURNS)
+def test_a_turn_by_a_sum_with_a_multiplied_count_comes_when_one_of_its_batches_does(convert_text, test):
+    report, result = convert_text(RESUMED.format(rate=FALLING, test=test))
+
+    assert "step = i * accelerator.num_processes + restored + epoch * (len(loader) * " in result
+    assert f"if {TURNS[test]} // accelerator.num_processes == 0:" in result
+    assert any("one of the N batches of a step" in finding.message for finding in report.of(Kind.NOTE))
+
+
+PASSED_BY = {
+    "by one step": (FALLING, "step == 50", "if step == 50"),
+    "by a list of steps": (FALLING, "step in (50, 90)", "if step in"),
+    "by what is left": (FALLING, "not step % 9", "if not step"),
+    "where the rate is set": ("0.1 if step == 50 else 0.2", "step % 9 == 0", "0.1 if step == 50"),
+}
+
+
+@pytest.mark.parametrize("name", PASSED_BY)
+def test_a_sum_with_a_multiplied_count_may_pass_the_step_that_is_waited_for(refused_text, name):
+    rate, test, at = PASSED_BY[name]
+    refused_text(RESUMED.format(rate=rate, test=test), "MIG118", at, ["may pass it"])
+
+
 BY_LOSS = "for group in optimizer.param_groups:\n    group['lr'] = {}"
 
 
