@@ -8,11 +8,12 @@
 A `device` variable goes away with its last use; where other tensors still need it, it is the accelerator's device. A
 flag such as --no-cuda goes on deciding: it becomes Accelerator(cpu=...). So does a device that a user may name, where
 the program chooses one only if none is named: `args.device or ("cuda" if ... else "cpu")`. In a function that keeps a
-device of its own "cuda:0" becomes "cuda", the GPU of the process; so it does in the methods of models, and in a file
-of settings, for whatever reads it besides moves. Where tensors are put on it before there is an accelerator, it is
-the GPU that LOCAL_RANK names. `with torch.cuda.device(0):` gives way to its block. Several statements that come to
-one choice (the same again, one in each branch of an `if`, a default and then another one) are one, which stands above
-the `if`. A GPU that is chosen by its number is said: the launcher chooses now, `runtime launch --gpu_ids 1 train.py`.
+device of its own "cuda:0" becomes "cuda", the GPU of the process; so it does where a parameter has it by default, in
+the methods of models, and in a file of settings, for whatever reads it besides moves. Where tensors are put on it
+before there is an accelerator, it is the GPU that LOCAL_RANK names. `with torch.cuda.device(0):` gives way to its
+block. Several statements that come to one choice (the same again, one in each branch of an `if`, a default and then
+another one) are one, which stands above the `if`. A GPU that is chosen by its number is said: the launcher chooses
+now, `runtime launch --gpu_ids 1 train.py`.
 A program that moves things, and only to the CPU, stays there, which is said: Accelerator(cpu=True).
 Safe: with the same flags the same kind of device is chosen.
 """
@@ -32,7 +33,7 @@ from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.values.conditions import same_name
 from migrate.programs.values.users import from_user, is_told_or_chosen
 from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost, say_settings
-from migrate.rules.first_gpu import follow_in_models, is_first_gpu
+from migrate.rules.first_gpu import follow_in_defaults, follow_in_models, is_first_gpu
 from migrate.rules.fixed_devices import name_fixed
 from migrate.rules.handed_devices import (
     INLINED,
@@ -89,6 +90,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
             _follow_current(conversion, draft, choice)
     _follow_fields(conversion, draft)
     follow_in_models(conversion, draft)
+    follow_in_defaults(conversion, draft)
     staying += _redirect_globals(conversion, draft)
     say_kept(conversion, draft, [choice for choice in staying if any(_unmoved(conversion, choice))])
     _follow_imported(conversion, draft)

@@ -1,4 +1,4 @@
-"""Models that name the first GPU themselves: of most processes, `torch.zeros(1, device="cuda:0")` is on another one."""
+"""Code that names the first GPU itself: of most processes, `torch.zeros(1, device="cuda:0")` is on another one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.values.sources import default
+from migrate.rules.handed_devices import reads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +29,26 @@ def follow_in_models(conversion: Conversion, draft: Draft) -> None:
                 draft.rewrite(given, draft.quoted(given, "'cuda'"))
             if _is_numbered(use.node):
                 draft.wrap_receiver(use.node, "{it}.cuda()")
+
+
+def follow_in_defaults(conversion: Conversion, draft: Draft) -> None:
+    """`def train(net, device="cuda:0")`, of the program or a model: where no caller says another, it is the process's."""
+    facts = conversion.facts
+    met = set(conversion.modules).union(*map(facts.imported, conversion.modules))
+    for unit in facts.functions:
+        is_met = unit in conversion.units or (unit.module in met and is_inside_model(facts, unit))
+        if not is_met or unit is conversion.program.start or not facts.is_editable(unit):
+            continue
+        if any(map(_is_compared, facts.own(unit))):
+            continue
+        for parameter in (*unit.positional, *unit.node.args.kwonlyargs):
+            given = default(unit, parameter.arg)
+            if given is None or not facts.is_device(facts.values(given)):
+                continue
+            if any(reads_of(conversion, unit, parameter.arg)):
+                for node in filter(is_first_gpu, ast.walk(given)):
+                    assert isinstance(node, ast.Constant)
+                    draft.rewrite(node, draft.quoted(node, "'cuda'"))
 
 
 def is_first_gpu(node: ast.AST) -> bool:

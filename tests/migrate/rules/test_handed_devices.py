@@ -104,3 +104,59 @@ def test_a_device_that_the_function_makes_of_it_is_its_own_matter(convert_text):
         )
     )
     assert "device = accelerator.device" in text or "accelerator.device)" in text
+
+
+FIRST = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+
+
+    class Net(nn.Module):
+        def __init__(self, width, device={default}):
+            super().__init__()
+            self.device = device
+            self.layer = nn.Linear(width, 4)
+
+        def forward(self, x):
+            return self.layer(x + torch.ones(4).to(self.device))
+
+
+    def softened(x, *, device={default}):
+        return x + torch.ones(4).to(device)
+
+
+    def fed(model, x, device={default}):
+        return model(x.to(device))
+
+
+    model = Net(4).to("cuda:0")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (x,) in DataLoader(TensorDataset(torch.ones(40, 4)), batch_size=8):
+        optimizer.zero_grad()
+        softened(fed(model, x)).mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "becomes"),
+    [
+        ("'cuda:0'", "'cuda'"),
+        ('torch.device("cuda:0")', 'torch.device("cuda")'),
+        ("'cuda:0' if torch.cuda.is_available() else 'cpu'", "'cuda' if torch.cuda.is_available() else 'cpu'"),
+    ],
+)
+def test_a_first_gpu_that_is_the_default_is_that_of_the_process_where_it_is_read(convert_text, default, becomes):
+    _, text = convert_text(FIRST.format(default=default))
+    assert f"def __init__(self, width, device={becomes}):" in text
+    assert f"def softened(x, *, device={becomes}):" in text
+    assert f"def fed(model, x, device={default}):\n    return model(x)\n" in text  # nothing reads it any more
+
+
+def test_a_first_gpu_that_is_compared_by_its_name_stays_the_default(convert_text):
+    compared = "self.device = device\n            assert device != 'cuda:0' or torch.cuda.is_available()"
+    _, text = convert_text(FIRST.format(default="'cuda:0'").replace("self.device = device", compared))
+    assert "def __init__(self, width, device='cuda:0'):" in text
