@@ -32,7 +32,7 @@ def follow_in_models(conversion: Conversion, draft: Draft) -> None:
 
 
 def follow_in_defaults(conversion: Conversion, draft: Draft) -> None:
-    """`def train(net, device="cuda:0")`, of the program or a model: where no caller says another, it is the process's."""
+    """`def train(net, device="cuda:0")`, of the program or a model: it is the process's if no caller says another."""
     facts = conversion.facts
     met = set(conversion.modules).union(*map(facts.imported, conversion.modules))
     for unit in facts.functions:

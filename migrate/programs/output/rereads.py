@@ -10,6 +10,7 @@ from migrate.analysis.known import output
 from migrate.analysis.syntax import LOOPS, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.output.caches import caches
+from migrate.programs.output.handed_paths import handed_paths
 from migrate.programs.output.made_before import may_be_one, read_below, tails
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
@@ -57,7 +58,7 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
     made = [(_tails(conversion, write[0]), write) for write in every]
     found: dict[ast.stmt, None] = {}
     for use in uses_reached(conversion.facts, conversion.speaking_uses):
-        path = read_path(conversion, use.node)
+        path = read_path(conversion, use.node) or _handed_path(conversion, use, written)
         if path is None or use.node in kept:
             continue
         writes = written.get(ast.unparse(path), ())
@@ -116,6 +117,19 @@ def read_path(conversion: Conversion, call: ast.Call) -> ast.expr | None:
         return None
     outputs = conversion.facts.once(Outputs)
     return None if outputs.opens(call) or outputs.is_in_memory(call) else call.args[0]
+
+
+def _handed_path(conversion: Conversion, use: Use, written: dict[str, list[Write]]) -> ast.expr | None:
+    """A path that a library may read, below what writes there in the same function, or calls what does."""
+    facts = conversion.facts
+    for path in handed_paths(facts, use.node):
+        writers = {unit for write, unit in written.get(ast.unparse(path), ()) if write is not use.node}
+        if not writers:
+            continue
+        calls = (node for node in facts.own(use.unit) if isinstance(node, ast.Call) and node.lineno < use.node.lineno)
+        if use.unit in writers or any(writers & set(facts.targets(node)) for node in calls):
+            return path
+    return None
 
 
 def _is_pretrained(call: ast.Call) -> bool:
