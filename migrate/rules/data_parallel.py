@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, LAUNCHERS, PROCESS_GROUPS
 from migrate.analysis.roles import Role, origins
+from migrate.programs.device.scattered import split_models
 from migrate.programs.output.patched import patches
 from migrate.programs.output.wrapped import (
     alike,
@@ -117,14 +118,15 @@ def _leave(conversion: Conversion, draft: Draft, use: Use) -> None:
 
 
 def _module_access(conversion: Conversion, draft: Draft) -> None:
-    """`model.module` was the model inside DataParallel."""
+    """`model.module` was the model inside DataParallel: of the models that are trained, or lose their wrapper."""
     facts = conversion.facts
+    models = conversion.program.model_origins | split_models(facts, conversion.units)
     accesses = [
         node
         for module in conversion.modules
         for node in facts.tree(module.tree).nodes
         if isinstance(node, ast.Attribute)
-        and module_accesses(facts, node, conversion.program.model_origins)
+        and module_accesses(facts, node, models)
         and facts.unit(node) in conversion.units
     ]
     kept = {node for node in accesses if _keeps_wrapper(conversion, draft, node, node.value)}
@@ -135,7 +137,7 @@ def _module_access(conversion: Conversion, draft: Draft) -> None:
         if not (isinstance(side, ast.Attribute) and _keeps_wrapper(conversion, draft, choice, side.value)):
             draft.join(choice, "", {"side": side})
     for use in conversion.uses:
-        if asked_for_module(facts, use.node, conversion.program.model_origins):
+        if asked_for_module(facts, use.node, models):
             if not _keeps_wrapper(conversion, draft, use.node, use.node.args[0]):
                 _ask_inside(conversion, draft, use.node, use.node.args[0])
     for branch in alike(facts, accesses):
@@ -164,5 +166,5 @@ def _ask_inside(conversion: Conversion, draft: Draft, node: ast.expr, model: ast
 
 
 def _is_prepared(conversion: Conversion, node: ast.AST, model: ast.expr) -> bool:
-    mine = origins(conversion.facts.values(model), Role.MODEL)
+    mine = origins(conversion.facts.values(model), Role.MODEL) & conversion.program.model_origins
     return bool(mine) and conversion.is_prepared_at(node, mine)  # a copy is none of those

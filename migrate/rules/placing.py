@@ -107,7 +107,7 @@ def dropped_arguments(conversion: Conversion) -> set[int]:
 
 
 def wrappers(conversion: Conversion) -> list[ast.Call]:
-    """DataParallel around a trained model."""
+    """DataParallel around a model of the program, trained or not."""
     mine = [
         use.node
         for use in conversion.facts.calls_to(DATA_PARALLEL)

@@ -10,6 +10,7 @@ from migrate.analysis.known.distributed import DATA_PARALLEL, SPLITTING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, line_of
 from migrate.analysis.units import Function
+from migrate.programs.device.scattered import split_models
 from migrate.programs.processes.branches import Branches, Side
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
@@ -185,11 +186,13 @@ def _is_copy(facts: Facts, made: ast.AST | None, models: Collection[ast.AST]) ->
 
 def opened_elsewhere(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """`model.module` in code that is left as it is and asks for no wrapper: there is none any more."""
-    mine = program.model_origins
-    wrapping = facts.calls_to(DATA_PARALLEL)
-    if not any(use.node.args and origins(facts.values(use.node.args[0]), Role.MODEL) & mine for use in wrapping):
+    wrapping = [use.node.args[0] for use in facts.calls_to(DATA_PARALLEL) if use.node.args]
+    if not wrapping or program.home is None:
         return
     own = units_of(facts, program)
+    mine = program.model_origins | split_models(facts, own)
+    if not any(origins(facts.values(model), Role.MODEL) & mine for model in wrapping):
+        return
     for unit in reached(facts, own):
         for node in facts.own(unit) if unit not in own or not facts.is_editable(unit) else ():
             if module_accesses(facts, node, mine) and not _is_asked_for(facts, node):

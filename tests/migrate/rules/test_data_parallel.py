@@ -644,3 +644,37 @@ def test_a_parameter_of_what_trains_keeps_its_wrapper(convert_text):
 
     assert "unwrap_model" not in result
     assert ".module" not in result
+
+
+TEACHER = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.ones(40, 4)), batch_size=8)
+teacher = nn.DataParallel(nn.Linear(4, 4)).cuda()
+{asked}
+net = nn.DataParallel(nn.Linear(4, 4)).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for (x,) in loader:
+    x = x.cuda()
+    loss = (net(x) - teacher(x)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+{below}
+"""
+NOT_TRAINED = {
+    "an attribute": ("teacher.module.requires_grad_(False)", "teacher.requires_grad_(False)"),
+    "either": ("inner = teacher.module if hasattr(teacher, 'module') else teacher", "inner = teacher"),
+    "by name": ("inner = getattr(teacher, 'module', teacher)", "inner = teacher"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_TRAINED)
+def test_a_model_that_nobody_trains_has_no_wrapper_any_more(convert_text, name):
+    asked, becomes = NOT_TRAINED[name]
+    _, text = convert_text(TEACHER.format(asked=asked, below=asked))
+    assert f"\nteacher = nn.Linear(4, 4).to(accelerator.device)\n{becomes}\n" in text
+    assert text.endswith(f"    optimizer.step()\n{becomes}\n")
