@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.operations import LOOKING
 from migrate.analysis.known.training import GIVES_ITSELF, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import arguments, line_of
 from migrate.analysis.units import Function
 from migrate.programs.processes.replicas import differs
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model, units_of
 from migrate.programs.reach.self_training import steps
+from migrate.programs.training.containers import contents, without_forward
 from migrate.programs.training.gradients_off import is_decorated_without, without_gradients
 
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast
     """What a trained model holds, as it is called with a batch while gradients flow, and backward in its own methods.
 
     So is what runs the model that it is handed, which is the one inside the wrapper. Of a model that the training does
-    not run at all also what is read of it: `F.linear(x, model.weight)`.
+    not run at all also what is read of it: `F.linear(x, model.weight)`. A container that has no forward is never run.
     """
     if not program.models:
         return  # gradients are each process's own affair
+    yield from without_forward(facts, sorted(program.model_origins, key=line_of))
     yield from _calls(facts, loops, program)
     for named in program.models:
         yield from _weights(facts, loops, program, named.origins)
@@ -55,7 +57,8 @@ def _calls(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
     # The functions that call backward, and those that they call: there a loss is computed.
     starts = [facts.unit(call) for loop in program.training for call in loop.backwards]
     computing = reached(facts, starts) if differs(facts, loops, program) else set()
-    parts = facts.parts(program.model_origins) - program.model_origins
+    held = set().union(*(contents(facts, model) for model in program.model_origins))
+    parts = (held | facts.parts(program.model_origins | held)) - program.model_origins
     for unit in units_of(facts, program):
         outside = frozenset() if is_inside_model(facts, unit) else parts
         for call in facts.own(unit):

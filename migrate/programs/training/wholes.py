@@ -14,6 +14,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import argument_at, is_main_guard
 from migrate.analysis.units import Function, Module
 from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.training.containers import contents
 from migrate.programs.training.gradients_off import without_gradients
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
     """Where the models were made that optimizers train."""
     models: set[ast.AST] = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
     models -= set(_tried_out(facts, models, training))
+    calls = list(_run(facts, loops, training))
+    run = set().union(*calls)
+    models = _opened(facts, models, run)
     if len(optimizers) != 1:
         return models
     models = models or around(facts, next(iter(optimizers)))
-    calls = list(_run(facts, loops, training))
-    run = set().union(*calls)
     wholes: set[ast.AST] = set()
     for model in models - run:
         owners = {owner for owner in run if model in facts.parts([owner])}
@@ -42,6 +44,13 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
         # Of others only methods are called: `agent.act(x)`.
         wholes |= owners or _owners_in_sight(facts, next(iter(optimizers)), model) or {model}
     return (models & run) | wholes
+
+
+def _opened(facts: Facts, models: set[ast.AST], run: set[ast.AST]) -> set[ast.AST]:
+    """Models with those that lie in a container in its place, if it is not run itself, and each of them is."""
+    inner = {model: contents(facts, model) for model in models - run}
+    opened = {model for model, held in inner.items() if held and held <= run}
+    return (models - opened).union(*(inner[model] for model in opened))
 
 
 def _tried_out(facts: Facts, models: set[ast.AST], training: tuple[LoopFact, ...]) -> Iterator[ast.AST]:
