@@ -15,8 +15,9 @@ ACCELERATOR = "__accelerator__"
 PRECISION = "__mixed_precision__"
 #: What says which process it is.
 NUMBERS = ("process_index", "local_process_index")
-#: What says that a process is the one that speaks.
-_MAIN = ("is_main_process", "is_local_main_process")
+#: What says that a process is the one that speaks on its machine, and anywhere.
+LOCAL_MAIN = "is_local_main_process"
+_MAIN = ("is_main_process", LOCAL_MAIN)
 
 
 def marks(node: ast.AST) -> Iterator[ast.Name]:

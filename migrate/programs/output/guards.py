@@ -6,10 +6,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import jumps, line_of
 from migrate.programs.conversion import Conversion, reaches_model
-from migrate.programs.marker import is_barrier, is_main, is_marked
+from migrate.programs.marker import LOCAL_MAIN, is_barrier, is_main, is_marked
 from migrate.programs.processes.replicas import has_buffers
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.outputs import is_repeatable
@@ -83,14 +83,24 @@ def _dissolved(conversion: Conversion) -> set[ast.If]:
         left = [guard for guard in left if guard not in found]
         unit = conversion.facts.unit
         needed = {(unit(guard), name) for guard in found for name in _read(guard)}
+        made = {(unit(guard), name) for guard in found for name in _stored(guard.body)}
         asked = {origin for guard in found for origin in _asked(conversion, guard)}
         waiting = [
             guard
             for guard in left
             if any((unit(guard), name) in needed for name in _stored(guard.body))
+            or any((unit(guard), name) in made for name in _writers_of_machine(conversion, guard))
             or any(node in asked for statement in guard.body for node in ast.walk(statement))
         ]
     return found
+
+
+def _writers_of_machine(conversion: Conversion, guard: ast.If) -> Iterator[str]:
+    """The writers in a branch of each machine's first process: one that is made for all is the main process's alone."""
+    if any(isinstance(node, ast.Attribute) and node.attr == LOCAL_MAIN for node in ast.walk(guard.test)):
+        for node in (inner for statement in guard.body for inner in ast.walk(statement)):
+            if isinstance(node, (ast.Name, ast.Attribute)) and Role.WRITER in roles(conversion.facts.values(node)):
+                yield ast.unparse(node)
 
 
 def _asked(conversion: Conversion, guard: ast.If) -> Iterator[ast.AST]:

@@ -415,3 +415,56 @@ def test_data_that_are_handed_the_rank_and_keep_it_are_shared_out_by_hand(conver
     assert {finding.message for finding in report.of(Kind.LEFT)} == {
         "the program shares its data out over the processes by hand, by rank"
     }
+
+
+WRITERS = """
+import argparse
+import torch
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, TensorDataset
+from torch.utils.tensorboard import SummaryWriter
+
+
+def train(args, data, model):
+    if args.local_rank in [-1, 0]:
+        writer = SummaryWriter()
+    sampler = RandomSampler(data) if args.local_rank == -1 else DistributedSampler(data)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if args.local_rank != -1:
+        model = DistributedDataParallel(model, device_ids=[args.local_rank])
+    for (x,) in DataLoader(data, sampler=sampler, batch_size=8):
+        optimizer.zero_grad()
+        loss = model(x.to(args.device)).mean()
+        loss.backward()
+        optimizer.step()
+    if args.local_rank in [-1, 0]:
+        {told}
+        writer.add_scalar("loss", loss.item(), 0)
+    if args.local_rank in [-1, 0]:
+        writer.close()
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", type=int, default=-1)
+args = parser.parse_args()
+if args.local_rank == -1:
+    args.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+else:
+    torch.cuda.set_device(args.local_rank)
+    args.device = torch.device("cuda", args.local_rank)
+    distributed.init_process_group(backend="nccl")
+torch.manual_seed(0)
+train(args, TensorDataset(torch.ones(40, 4)), nn.Linear(4, 2).to(args.device))
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "main"),
+    [("model(torch.ones(1, 4))", "is_main_process"), ("print('done')", "is_local_main_process")],
+    ids=["all come to one that is used before", "nobody else does"],
+)
+def test_what_uses_a_writer_is_the_process_that_made_it(convert_text, told, main):
+    _, text = convert_text(WRITERS.format(told=told))
+    assert f"    if accelerator.{main}:\n        writer = SummaryWriter()" in text
+    assert f"    if accelerator.{main}:\n        writer.close()" in text
