@@ -39,7 +39,7 @@ from migrate.programs.processes.scaled_rows import scaled_rows
 from migrate.programs.processes.uneven import uneven_steps
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
-from migrate.programs.reach.starters import is_option, started
+from migrate.programs.reach.starters import is_option, started, watched
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
 from migrate.programs.reach.unparsed import unparsed
 from migrate.programs.reach.unused import Unused
@@ -295,6 +295,7 @@ CHECKS: tuple[Check, ...] = (
     numerics,
     _distributed,
     started,
+    watched,
     several_devices,
     foreign_devices,
     devices_in_turn,

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
 
+#: What starts a process, as its library says it.
+_PROCESS = "multiprocessing.Process", "multiprocessing.get_context().Process"
+
 
 def started(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
     """A program that a library runs several times: beside itself, or with settings that it chooses."""
@@ -50,6 +53,23 @@ def _beside(facts: Facts, call: Call) -> tuple[str, str]:
         )
     why = f"the program starts its own processes or threads: {call.handed.by}() runs the training"
     return why, "call the training directly, then run migrate again"
+
+
+def watched(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """A process of the program's own that is handed a model that is trained: an evaluation beside it, a player.
+
+    What it sees in shared memory is the model before prepare, which may move it; and each process would start one.
+    """
+    training = {call.node for call in _calls(facts, program)}
+    for call in (call for unit in facts.functions for call in facts.callers(unit) if call.node not in training):
+        handed = call.handed
+        if handed is None or not handed.by.endswith(_PROCESS):
+            continue
+        given = [node for node in (*handed.args, *(keyword.value for keyword in handed.keywords)) if node is not None]
+        if any(origins(facts.values(node), Role.MODEL) & program.model_origins for node in given):
+            why = f"{handed.by}() hands a process of the program's own the model, as it is before prepare"
+            way_out = "run that process apart from the training, on its checkpoints, then run migrate again"
+            yield Refusal(call.node, "MIG111", why, way_out)
 
 
 def _calls(facts: Facts, program: Program) -> list[Call]:

@@ -76,8 +76,8 @@ def run(tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").touch()
     path = tmp_path / "train.py"
 
-    def migrate(**parts):
-        path.write_text(textwrap.dedent(TRAIN.format(**parts)).lstrip(), encoding="utf-8")
+    def migrate(program=TRAIN, **parts):
+        path.write_text(textwrap.dedent(program.format(**parts)).lstrip(), encoding="utf-8")
         done = CliRunner().invoke(app, ["train.py", "--write"])
         return path.read_text(encoding="utf-8"), " ".join(done.output.split())
 
@@ -100,6 +100,56 @@ def test_a_command_line_starts_a_program_as_it_is(name, run):
     changed, told = run(imports=imports, decorator=decorator, parameters=parameters, start=start)
 
     assert "accelerator.backward(loss)" in changed, told
+
+
+WATCHED = """
+import threading
+
+import torch
+import torch.multiprocessing as mp
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+
+
+def watch(net, n):
+    while True:
+        print(net(torch.ones(n, 2)))
+
+
+def train():
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+    model, other = nn.Linear(2, 1), nn.Linear(2, 1)
+    model.share_memory()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    {start}
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    train()
+"""
+WATCHING = {
+    "a process": ("mp.Process(target=watch, args=(model, 2)).start()", True),
+    "by name": ("mp.Process(target=watch, kwargs={'n': 2, 'net': model}).start()", True),
+    "of a context": ("mp.get_context('spawn').Process(target=watch, args=(model, 2)).start()", True),
+    "another model": ("mp.Process(target=watch, args=(other, 2)).start()", False),
+    "a thread": ("threading.Thread(target=watch, args=(model, 2)).start()", False),
+}
+
+
+@pytest.mark.parametrize("name", WATCHING)
+def test_a_process_that_is_handed_the_model_is_refused(name, run):
+    start, is_refused = WATCHING[name]
+    changed, told = run(WATCHED, start=start)
+
+    assert ("hands a process of the program's own the model" in told) is is_refused
+    assert ("accelerator" not in changed) is is_refused
 
 
 JOINING = """
