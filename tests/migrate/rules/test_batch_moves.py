@@ -440,7 +440,7 @@ def test_a_tensor_on_the_cpu_keeps_a_program_without_a_device_there(changed, nam
 ALONG = {
     "a part of the model": {
         "model": "head = nn.Linear(2, 1)\nmodel = nn.Sequential(nn.Identity(), head)",
-        "step": "shown = head(x)",
+        "step": "with torch.no_grad():\n    shown = head(x)",
     },
     "a layer without weights": {"made": "squash = nn.Sigmoid()", "step": "shown = squash(output)"},
     "a model that sees only what is on the CPU": {
