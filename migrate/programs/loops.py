@@ -20,12 +20,12 @@ from migrate.analysis.units import Class, Function, Unit
 from migrate.programs.shares.averages import Averages, Averaging
 from migrate.programs.shares.balances import balances
 from migrate.programs.shares.ground import Ground
+from migrate.programs.shares.joinable import joinable
 from migrate.programs.shares.joins import Join, joins
 from migrate.programs.shares.left_over import averages, decisions
 from migrate.programs.training.gradients_off import goes_on_with_gradients, without_gradients
 from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
-from migrate.programs.values.accumulators import Accumulator, accumulators
 from migrate.programs.values.frameworks import Frameworks
 from migrate.programs.values.going_on import beside, joined_last, meters_last
 from migrate.programs.values.takes import goes_on_with, nexts, taken, taken_for
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from migrate.analysis.roles import Value
     from migrate.programs.shares.balances import Balance
     from migrate.programs.training.updates import Update
+    from migrate.programs.values.accumulators import Accumulator
 
 #: A receiver of these roles has a `backward` of its own meaning.
 _NOT_A_LOSS = frozenset({Role.ACCELERATOR, Role.MODEL, Role.OPTIMIZER, Role.INSTANCE, Role.CLASS, Role.MODULE})
@@ -105,10 +106,9 @@ class Loops:
     def _is_handled_elsewhere(self, unit: Unit) -> bool:
         """Inside a class for which a framework or autograd runs the loop."""
         while isinstance(unit, Function):
-            if isinstance(unit.owner, Class):
-                bases = unit.owner.library_bases()
-                if any(base.endswith(RUN_ELSEWHERE) for base in bases):
-                    return True
+            owner = unit.owner
+            if isinstance(owner, Class) and any(base.endswith(RUN_ELSEWHERE) for base in owner.library_bases()):
+                return True
             if unit.parent is None:
                 return False
             unit = unit.parent
@@ -318,7 +318,7 @@ class Loops:
 
     def _added(self, loop: LoopFact) -> tuple[Accumulator, ...]:
         if loop.node not in self._accumulated:
-            self._accumulated[loop.node] = tuple(accumulators(self._facts, loop, self.taking(loop.node)))
+            self._accumulated[loop.node] = tuple(joinable(self._facts, loop, self.taking(loop.node)))
         return self._accumulated[loop.node]
 
     def joined(self, loop: LoopFact) -> tuple[Join, ...]:

@@ -7,20 +7,20 @@ To print them is harmless; to stop, to save or to set a learning rate by them le
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.shares.averages import Averages, Averaging
 from migrate.programs.shares.feeding import fed
 from migrate.programs.shares.joins import apart
+from migrate.programs.shares.own_places import is_filling, own_places
 from migrate.programs.shares.own_sums import joined_below
 from migrate.programs.shares.read_after import ReadAfter
 from migrate.programs.shares.trail import Trail
 from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import appended, holds_own, is_own, statements_after
-from migrate.programs.values.kept import FILLING, filled, place_of
+from migrate.programs.values.kept import filled
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -153,7 +153,7 @@ def _feeding(facts: Facts, loop: LoopFact) -> set[ast.Call]:
 
 def _held(facts: Facts, loop: LoopFact, unit: Function, averaged: Averages) -> set[str]:
     """What a function leaves in attributes and globals, and in what it sets by that."""
-    held = _own_places(facts, loop, unit.node) | fed(facts, loop, unit.node).keys()
+    held = own_places(facts, loop, unit.node) | fed(facts, loop, unit.node).keys()
     return {name for name in held if (unit.node, name) not in averaged.places}
 
 
@@ -202,7 +202,7 @@ def _finds(facts: Facts, loop: LoopFact, unit: Function, depth: int) -> bool:
         unit.parameter_names
     )
     kept = {_base(n) for n in nodes if isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store)}
-    kept |= {_base(filled(node)) for node in nodes if _is_filling(node)}
+    kept |= {_base(filled(node)) for node in nodes if is_filling(node)}
     for node in nodes:
         if isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and node.id not in local):
             if is_own(facts, loop, node) and _base(node) not in kept:
@@ -232,12 +232,8 @@ def _own_names(
                 kept.add(node.target.id)
     shared = {name: [v for v in added if v not in whole] for name, added in appended(facts, loop).items()}
     kept |= {name for name, added in shared.items() if any(is_own(facts, loop, value) for value in added)}
-    kept |= _own_places(facts, loop, loop.node, whole) | apart(facts, loop, joined).keys()
+    kept |= own_places(facts, loop, loop.node, whole) | apart(facts, loop, joined).keys()
     return kept - {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}
-
-
-def _is_filling(node: ast.AST) -> TypeGuard[ast.Call]:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING
 
 
 def _base(node: ast.expr) -> str:
@@ -257,36 +253,3 @@ def _is_read_early(accumulator: Accumulator) -> bool:
         for node in walk(accumulator.after)
         if id(node) not in within
     )
-
-
-def _own_places(facts: Facts, loop: LoopFact, root: ast.AST, whole: frozenset[ast.AST] = frozenset()) -> set[str]:
-    """Attributes and items that get something of a loop's batches in code of it, as they are written: `self.losses`.
-
-    Of an item whose key is not written out, and of what a name is filled with, it is what holds them.
-    """
-    found: set[str] = set()
-    for node in (node for node in walk(root) if node not in whole):
-        if isinstance(node, ast.Assign):
-            pairs = [(target, node.value) for target in node.targets if not isinstance(target, ast.Name)]
-        elif isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):
-            pairs = [(node.target, node.value)]
-        elif _is_filling(node) and not facts.targets(node) and _may_be_filled(facts, filled(node)):
-            given = arguments(node)
-            pairs = [(filled(node), argument) for argument in given]
-        else:
-            continue
-        for target, value in pairs:
-            if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and _holds_own(facts, loop, value):
-                found |= place_of(target)
-    return found
-
-
-def _may_be_filled(facts: Facts, node: ast.expr) -> bool:
-    """Whether a method puts something into an object: an attribute, an item, or a container that has a name."""
-    return not isinstance(node, ast.Name) or Role.CONTAINER in roles(facts.values(node))
-
-
-def _holds_own(facts: Facts, loop: LoopFact, value: ast.expr) -> bool:
-    """Whether a value is of the process's own batches, or a dictionary that is written there and holds such."""
-    parts = value.values if isinstance(value, ast.Dict) else [value]
-    return any(is_own(facts, loop, part) for part in parts)

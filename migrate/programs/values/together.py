@@ -1,7 +1,7 @@
 """Lists that code goes through together: `zip(scores, labels)`, `roc_auc_score(torch.cat(labels), scores)`.
 
 Entry by entry they belong together: of all processes are all of them, or none. So are sums of all entries that meet in
-a number: `sum(losses) / sum(counts)`.
+a number: `sum(losses) / sum(counts)`, and a count with what is divided by it: `totals[name] / samples`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import FOLDING_WITHOUT_DIM
 from migrate.analysis.syntax import COMPREHENSIONS, blocks, children, own_expressions
+from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,15 +22,28 @@ if TYPE_CHECKING:
 _NOTHING: frozenset[str] = frozenset()
 _GROWING = frozenset("sum len nansum count_nonzero".split())
 _JOINING = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript)
+_DEEPEST = 2  # calls between what a loop leaves and what divides it
 
 
 def together(facts: Facts, later: Sequence[ast.stmt], names: Collection[str], one: Collection[str]) -> set[str]:
     """Of the names of lists, those that statements bring together with one of some others, or with what these meet."""
     met = _Met(facts, {name: frozenset({name}) for name in (*names, *one)})
     met.block(later)
+    return _closed([*met.groups, met.left], names, one)
+
+
+def divided(facts: Facts, later: Sequence[ast.stmt], names: Collection[str], one: Collection[str]) -> set[str]:
+    """Of the names of sums, those by which statements divide one of some others, and what else is divided by these."""
+    met = _Divided(facts, {name: frozenset({name}) for name in (*names, *one)})
+    met.block(later)
+    return _closed(met.groups, names, one)
+
+
+def _closed(groups: Collection[frozenset[str]], names: Collection[str], one: Collection[str]) -> set[str]:
+    """Of some names, those that groups bring together with one of some others, or with what these meet."""
     found = set(one)
     for _ in names:
-        found |= {name for group in (*met.groups, met.left) if group & found for name in group}
+        found |= {name for group in groups if group & found for name in group}
     return found & set(names)
 
 
@@ -56,7 +70,7 @@ class _Met:
                 self._give(target, statement.value)
         elif isinstance(statement, ast.AugAssign):
             found = self._of(statement.target) | self._of(statement.value)
-            self.groups.append(found)
+            self._meet(statement, found)
             self._set(statement.target, found)
         elif isinstance(statement, ast.Return) and statement.value is not None:
             self.left |= self._of(statement.value)
@@ -80,19 +94,43 @@ class _Met:
 
     def _of(self, node: ast.AST) -> frozenset[str]:
         """The lists of whose entries an expression holds something."""
-        if isinstance(node, ast.Name):
-            return self.held.get(node.id, _NOTHING)
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and (held := self._under(ast.unparse(node))):
+            return held
         if isinstance(node, COMPREHENSIONS):
             for part in node.generators:
                 self._set(part.target, self._of(part.iter))
         found = _NOTHING.union(*map(self._of, children(node)))
-        if isinstance(node, _JOINING) and not self._is_shown(node):
-            self.groups.append(found)
+        self._meet(node, found)
         return _NOTHING if isinstance(node, ast.Call) and _folds(node) else found
+
+    def _under(self, name: str) -> frozenset[str]:
+        """What a place holds; a dictionary, what its items hold."""
+        items = (held for place, held in self.held.items() if place.startswith(f"{name}["))
+        return self.held[name] if name in self.held else _NOTHING.union(*items)
+
+    def _meet(self, node: ast.AST, found: frozenset[str]) -> None:
+        if isinstance(node, (*_JOINING, ast.AugAssign)) and not self._is_shown(node):
+            self.groups.append(found)
 
     def _is_shown(self, node: ast.AST) -> bool:
         """`print(scores, labels)`: side by side on the screen."""
         return isinstance(node, ast.Call) and "builtins.print" in self.facts.called(node)
+
+
+@dataclass(slots=True)
+class _Divided(_Met):
+    """The same, of what is divided alone, by statements and by the functions of the project that they call."""
+
+    depth: int = _DEEPEST
+
+    def _meet(self, node: ast.AST, found: frozenset[str]) -> None:
+        if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
+            self.groups.append(found)
+        elif isinstance(node, ast.Call) and len(found) > 1 and self.depth > 0:
+            for unit in self.facts.targets(node):
+                given = {name: self._of(value) for name, value in received(node, unit).items()}
+                inner = _Divided(self.facts, given, self.groups, depth=self.depth - 1)
+                inner.block(unit.body)
 
 
 def _folds(call: ast.Call) -> bool:

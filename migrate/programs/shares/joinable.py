@@ -1,0 +1,30 @@
+"""What a training loop adds up and collects, and can be joined without what stays one process's own.
+
+    totals[name] += value.item() * len(y)      which items there are, is not known: they stay each process's own
+    samples += len(y)                          so this stays, too, where `totals[name] / samples` is read
+
+Joined alone, the number of all samples would make each process's mean N times too small.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from migrate.programs.shares.own_places import own_places
+from migrate.programs.training.phases import evaluating
+from migrate.programs.values.accumulators import accumulators, statements_after
+from migrate.programs.values.together import divided
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Loop
+    from migrate.programs.loops import LoopFact
+    from migrate.programs.values.accumulators import Accumulator
+
+
+def joinable(facts: Facts, loop: LoopFact, taking: Loop) -> list[Accumulator]:
+    """The names that a loop adds up and the lists that it fills, but for those that divide what is left."""
+    found = list(accumulators(facts, loop, taking))
+    own = own_places(facts, loop, loop.node, evaluating(facts, loop)) - {each.name for each in found}
+    left = divided(facts, statements_after(facts, loop.node), {each.name for each in found}, own) if own else set()
+    return [each for each in found if each.name not in left]

@@ -1,0 +1,84 @@
+"""What code of a training loop puts something of its batches into: attributes, items, containers.
+
+    self.losses.append(loss.item())
+    log["loss"] += loss.item()
+    loss = compute(output, y, log)      a function of the project that does so with what it is given
+
+After the loop, each process finds there what came of its share of the data.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, TypeGuard
+
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import arguments, walk
+from migrate.programs.values.accumulators import is_own
+from migrate.programs.values.kept import FILLING, filled, is_place, place_of
+from migrate.programs.values.sources import received
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+_DEEPEST = 2  # calls between the code and what fills a container
+
+
+def own_places(
+    facts: Facts,
+    loop: LoopFact,
+    root: ast.AST,
+    whole: frozenset[ast.AST] = frozenset(),
+    depth: int = _DEEPEST,
+) -> set[str]:
+    """Attributes and items that get something of a loop's batches in code of it, as they are written: `self.losses`.
+
+    Of an item whose key is not written out, and of what a name is filled with, it is what holds them.
+    """
+    found: set[str] = set()
+    for node in (node for node in walk(root) if node not in whole):
+        if isinstance(node, ast.Call) and depth > 0:
+            found |= _filled_by(facts, loop, node, depth - 1)
+        for target, value in _put(facts, node):
+            if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and _holds_own(facts, loop, value):
+                found |= place_of(target)
+    return found
+
+
+def is_filling(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether a call may put what it is given into its object: `losses.append(loss)`."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING
+
+
+def _put(facts: Facts, node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """What a statement or a call puts something into, with what it puts there."""
+    if isinstance(node, ast.Assign):
+        return [(target, node.value) for target in node.targets if not isinstance(target, ast.Name)]
+    if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):
+        return [(node.target, node.value)]
+    if is_filling(node) and not facts.targets(node) and _may_be_filled(facts, filled(node)):
+        return [(filled(node), argument) for argument in arguments(node)]
+    return []
+
+
+def _filled_by(facts: Facts, loop: LoopFact, call: ast.Call, depth: int) -> set[str]:
+    """The arguments of a call whose items the functions of the project that it enters fill."""
+    found: set[str] = set()
+    for unit in facts.targets(call):
+        handed = {name: given for name, given in received(call, unit).items() if is_place(given)}
+        if handed:
+            places = own_places(facts, loop, unit.node, depth=depth)
+            found |= {ast.unparse(handed[base]) for base in {each.partition("[")[0] for each in places} & handed.keys()}
+    return found
+
+
+def _may_be_filled(facts: Facts, node: ast.expr) -> bool:
+    """Whether a method puts something into an object: an attribute, an item, or a container that has a name."""
+    return not isinstance(node, ast.Name) or Role.CONTAINER in roles(facts.values(node))
+
+
+def _holds_own(facts: Facts, loop: LoopFact, value: ast.expr) -> bool:
+    """Whether a value is of the process's own batches, or a dictionary that is written there and holds such."""
+    parts = value.values if isinstance(value, ast.Dict) else [value]
+    return any(is_own(facts, loop, part) for part in parts)
