@@ -224,7 +224,8 @@ def _data(call: ast.Call) -> Iterator[ast.expr]:
 def _draws(facts: Facts, call: ast.Call) -> bool:
     if any(keyword.arg in _SEEDED_BY for keyword in call.keywords):
         return False
-    return any(name in data.SPLITS or name.startswith(data.RANDOM_PREFIXES) for name in facts.called(call))
+    names = facts.called(call) - frozenset().union(*same.SEEDS.values())
+    return any(name in data.SPLITS or name.startswith(data.RANDOM_PREFIXES) for name in names)
 
 
 def _is_seeded(facts: Facts, program: Program, node: ast.Call, used: int) -> bool:

@@ -79,3 +79,25 @@ def test_another_stream_for_each_sample_is_no_matter(convert_text, sample):
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_each_may_draw_for_itself_is_refused(refused_text, name):
     refused_text(program(**REFUSED[name]), "MIG104", "chosen =", ["drawn at random here"])
+
+
+PICK = """
+def pick(rows, held):
+    if held:
+        {first}
+        {then}
+    return rows[:8]
+"""
+
+
+@pytest.mark.parametrize("stream", ["random", "np.random"])
+def test_what_a_function_draws_below_its_own_seed_is_prepared(convert_text, stream):
+    pick = PICK.format(first=f"{stream}.seed(1337)", then=f"{stream}.shuffle(rows)")
+    _, result = convert_text(program("pick(rows, True)", seed=pick))
+
+    assert "held = accelerator.prepare(held)" in result
+
+
+def test_what_a_function_draws_above_its_seed_is_refused(refused_text):
+    pick = PICK.format(first="random.shuffle(rows)", then="random.seed(1337)")
+    refused_text(program("pick(rows, True)", seed=pick), "MIG104", "random.shuffle(rows)", ["drawn at random here"])
