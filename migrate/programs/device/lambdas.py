@@ -6,7 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import tensors
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Module
+from migrate.programs.device.devices import is_unknown_move
 from migrate.programs.program import Program, Refusal
 from migrate.programs.values.sources import called_by_name
 
@@ -97,7 +99,21 @@ def _moved(facts: Facts, node: ast.Lambda) -> Iterator[ast.expr]:
         and inner.attr in tensors.MOVES
         and inner.attr != "cpu"
         and "torch.cuda" not in facts.names(inner)  # of which something else is asked: `torch.cuda.synchronize()`
+        and not _only_casts(facts, inner)
     )
+
+
+def _only_casts(facts: Facts, method: ast.Attribute) -> bool:
+    """`x.to(torch.float32)`, `x.to(y.dtype)`: a method that is called with what is known to be no device."""
+    call = facts.tree(method).parents[method]
+    if not isinstance(call, ast.Call) or call.func is not method or is_unknown_move(facts, call):
+        return False
+    given = arguments(call)
+    return method.attr == "to" and bool(given) and all(facts.names(each) or _is_dtype(each) for each in given)
+
+
+def _is_dtype(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "dtype"
 
 
 def _is_made_here(facts: Facts, node: ast.expr) -> bool:

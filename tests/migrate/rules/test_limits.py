@@ -435,3 +435,29 @@ def test_a_training_on_several_devices_by_turns_is_refused(convert_text, devices
     (loop,) = report.of(Kind.LOOP)
     assert loop.converts is converts
     assert converts or "MIG101" in {finding.code for finding in report.of(Kind.LEFT)}
+
+
+CASTS = [
+    "rows.to(torch.float32)",
+    "rows.to(dtype=torch.float32)",
+    "rows.to(other.dtype)",
+    "rows.to(torch.float32) / 255.0",
+]
+
+
+@pytest.mark.parametrize("cast", CASTS)
+def test_a_lambda_that_only_casts_moves_nothing(convert_text, programs, cast):
+    holes = {"setup": f"other = torch.zeros(1)\ncast = lambda rows: {cast}", "batch": "x = cast(x)"}
+    _, result = convert_text(programs(holes)[0])
+
+    assert "accelerator.prepare(" in result
+    assert f"cast = lambda rows: {cast}\n" in result
+
+
+MOVES = ["rows.to(device)", "rows.to(device, torch.float32)", "rows.to(config['device'])", "rows.to(other)"]
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_a_lambda_that_moves_while_it_casts_is_refused(refused, move):
+    setup = f"config, other = dict(device='cuda'), torch.zeros(1)\nput = lambda rows: {move}"
+    refused("MIG120", "lambda rows", ["lambda moves"], setup=setup, batch="x = put(x)")
