@@ -21,6 +21,7 @@ from migrate.programs.home.homes import Home, Wanted, find
 from migrate.programs.home.naming import Named
 from migrate.programs.home.outer import widened
 from migrate.programs.home.own_steps import of_layers
+from migrate.programs.home.reading import needed
 from migrate.programs.home.siblings import are_siblings
 from migrate.programs.reach.outsiders import importing, outsiders
 from migrate.programs.reach.self_training import wholes
@@ -251,7 +252,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, *, review: bool) -> No
     program.optimizers = home.named(facts, Role.OPTIMIZER, optimizers)
     program.models = home.named(facts, Role.MODEL, models)
     program.refusals += _unnamed_models(facts, program, models)
-    program.loaders = (*unstepped.without_theirs(facts, loops, program, home), *program.loaders)
+    program.loaders = (*needed(facts, program, unstepped.without_theirs(facts, loops, program, home)), *program.loaders)
     program.schedulers = tuple(
         named
         for named in home.named(facts, Role.SCHEDULER, None)

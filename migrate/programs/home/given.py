@@ -14,6 +14,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import COMPREHENSIONS, arguments, defaults_of, is_main_guard, writes
 from migrate.analysis.units import Function, Module, module_of
 from migrate.programs.home.naming import is_local
+from migrate.programs.home.reading import reads
 from migrate.programs.home.set_up import after_setting_up, raw_reads
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import is_inside_model, units_inside
@@ -97,7 +98,7 @@ def _before(facts: Facts, program: Program) -> Iterator[Refusal]:
     inside = units_inside(facts, program)
     for named in (named for named in program.loaders if named.module is not None):
         for unit in sorted(facts.units, key=_order):
-            read = (n for n in facts.own(unit) if _reads(facts, unit, n, named))
+            read = (n for n in facts.own(unit) if reads(facts, unit, n, named))
             found = [n for n in read if _is_before(facts, program, unit, n, named, is_inside=unit in inside)]
             for node in found[:1]:
                 yield Refusal(
@@ -124,19 +125,6 @@ def _by_default(facts: Facts, program: Program) -> Iterator[Refusal]:
                 "make the loader in the function that trains, or hand it over to there",
             )
             return
-
-
-def _reads(facts: Facts, unit: Unit, node: ast.AST, named: Named) -> bool:
-    """Whether a node asks a module, or what one of its names holds, for an object."""
-    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or not isinstance(node.ctx, ast.Load):
-        return False
-    if not origins(facts.values(node), Role.LOADER) & named.origins:
-        return False
-    if isinstance(unit, Module):
-        return True
-    if isinstance(node, ast.Name):
-        return not is_local(unit, node.id)
-    return any(value.role is Role.MODULE for value in facts.values(node.value))
 
 
 def _is_before(facts: Facts, program: Program, unit: Unit, node: ast.AST, named: Named, *, is_inside: bool) -> bool:

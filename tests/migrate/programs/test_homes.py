@@ -208,6 +208,43 @@ def test_what_is_given_must_be_what_is_trained(decide):
     assert "as it was before prepare" in program.refusals[0].why
 
 
+HANDED_ITS_LOADER = """
+def fit(loader, net):
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        net(x).sum().backward()
+        opt.step()
+    {inside}
+
+def score(loader, net):
+    net.eval()
+    with torch.no_grad():
+        return sum(net(x).sum().item() for x, y in loader)
+
+train, held = DataLoader(data, shuffle=True), DataLoader(data)
+net = nn.Linear(1, 1)
+{above}
+fit(train, net)
+net = nn.Linear(1, 1)
+print(score(held, net))
+"""
+
+
+@pytest.mark.parametrize("above", ["", "print(score(held, net))", "print(len(held))"])
+def test_a_loader_of_the_module_that_the_training_does_not_know_stays_raw(decide, above):
+    program, _ = decide(HEAD + HANDED_ITS_LOADER.format(inside="pass", above=above))
+
+    assert not program.refusals
+    assert [named.target for named in program.loaders] == ["loader"]
+
+
+def test_one_that_the_training_reads_must_not_be_read_elsewhere(decide):
+    program, conversion = decide(HEAD + HANDED_ITS_LOADER.format(inside="print(score(held, net))", above=""))
+
+    assert conversion is None
+    assert program.refusals[0].why == "held is read here as it was before prepare"
+
+
 METHODS = """
 class Trainer:
     def __init__(self{given}):
