@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.progress import SHOWN_BY
@@ -41,6 +41,7 @@ from migrate.programs.output.caches import caches
 from migrate.programs.output.downloads import downloads
 from migrate.programs.output.guards import in_kept
 from migrate.programs.output.speech import speech
+from migrate.programs.output.waits import waits
 from migrate.programs.reach.unnamed import listed, way_out
 from migrate.programs.values.logs import logs
 from migrate.programs.values.names import told_names
@@ -48,7 +49,7 @@ from migrate.rules.imports import drop_unused
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
@@ -68,7 +69,7 @@ def output(conversion: Conversion, draft: Draft) -> None:
     said = speech(conversion)
     for call in said.prints:
         draft.rewrite(call.func, f"{conversion.access.name(call)}.print")
-    for run in said.guarded:
+    for run in _apart(conversion, said.guarded):
         _guard(conversion, draft, run)
     for each in said.computed:
         draft.lift(each.call, each.name, above=each.statement)
@@ -287,6 +288,14 @@ def _warnings(conversion: Conversion) -> Iterator[ast.stmt]:
         name = use.node.func.attr if isinstance(use.node.func, ast.Attribute) else ""
         if name in ("warning", "warn") and logs(facts, use.node):
             yield facts.tree(use.node).statement(use.node)
+
+
+def _apart(conversion: Conversion, runs: Sequence[list[ast.stmt]]) -> Iterator[list[ast.stmt]]:
+    """Neighbours under one guard, up to the statement above which all processes wait: it is under the next one."""
+    waited = {*waits(conversion), *asked_before(conversion)} if any(len(run) > 1 for run in runs) else set()
+    for run in runs:
+        begins = [0, *(at for at, statement in enumerate(run) if at and statement in waited), len(run)]
+        yield from (run[first:last] for first, last in pairwise(begins))
 
 
 def _guard(conversion: Conversion, draft: Draft, run: list[ast.stmt]) -> None:

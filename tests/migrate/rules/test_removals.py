@@ -68,6 +68,17 @@ def test_all_have_read_what_goes_away(convert_text, name):
     assert waited + ("accelerator.save(" if name == "overwritten" else "if ") in result
 
 
+def test_what_is_written_above_the_removal_is_under_a_guard_of_its_own(convert_text):
+    written = 'with open("mean.txt", "w") as out:\n            out.write(path)'
+    removed = 'os.remove(path)\n        with open("log.txt", "a") as out:\n            out.write(path)'
+    result = convert(convert_text, f"{written}\n        {removed}")
+
+    guard = "        if accelerator.is_main_process:\n            "
+    waited = "out.write(path)\n        accelerator.wait_for_everyone()\n"
+    assert f'{guard}with open("mean.txt", "w")' in result
+    assert f'{waited}{guard}os.remove(path)\n            with open("log.txt", "a")' in result
+
+
 KEPT = {
     "another file": "os.remove('epoch-0.json')",
     "nothing": "print(path)",
