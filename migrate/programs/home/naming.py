@@ -202,10 +202,9 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
         for key in keys:
             several = [origins(held.get(key, frozenset()), role) for held in holding]
             found = set().union(*several)
-            others = (
-                _with_their_own(facts, found, key) if role is Role.MODEL else ()
-            )  # other loaders may be evaluated on
-            if not all(several) or not _is_alone(facts, unit, found, [*holders, *others], key):
+            # other loaders may be evaluated on
+            known = _alike(facts, found, key, holders) if role is Role.MODEL else holders
+            if not all(several) or not _is_alone(facts, unit, found, known, key):
                 continue
             if role is Role.LOADER and any(_is_begun(facts, held, found) for held in holding):
                 continue
@@ -315,8 +314,14 @@ def _is_begun(facts: Facts, held: Mapping[str, Values], loaders: set[ast.AST]) -
     return any(value.origin is not None and origins(facts.over(value.origin), Role.LOADER) & loaders for value in kept)
 
 
+def _alike(facts: Facts, found: Iterable[ast.AST], key: str, holders: frozenset[ast.AST]) -> frozenset[ast.AST]:
+    """Objects, and where each makes what it holds, others that do so, too: `exp = Exp(args)` in two branches."""
+    own = frozenset(_with_their_own(facts, found, key))
+    return holders | own if holders <= own else holders
+
+
 def _with_their_own(facts: Facts, found: Iterable[ast.AST], key: str) -> Iterator[ast.AST]:
-    """The objects whose `__init__` makes what they hold: `exp = Exp(args)` in two branches, each with a model."""
+    """The objects whose `__init__` makes what they hold."""
     for origin in found:
         for holder in (each for each, held in facts.singles.holders(origin) if held == key):
             classes = [value.unit for value in facts.values(holder) if value.origin is holder]

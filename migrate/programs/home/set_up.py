@@ -16,7 +16,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.units import Function
+from migrate.analysis.units import Class, Function
 from migrate.programs.home.naming import stays_itself
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import raw_units, units_from
@@ -40,14 +40,18 @@ def after_setting_up(facts: Facts, program: Program) -> frozenset[Unit]:
         return frozenset()
     if home.owner is None or home.owner is not start.owner:
         return frozenset()
-    named = [each for each in (*program.models, *program.optimizers, *program.loaders) if each.unit is None]
-    makers = {start, *_called_there_alone(facts, home)}
-    if not all(each.target.startswith("self.") and not _is_set_elsewhere(facts, each.target, makers) for each in named):
-        return frozenset()
     above = _above(facts, home, start)
     if above is None:
         return frozenset()
     early = units_from(facts, *(target for node in above for target in facts.targets(node)))
+    over = {unit for unit in early if _is_over(facts, unit, {*above}, early)}
+    makers = {start, *_called_there_alone(facts, home), *over}
+    named = [each for each in (*program.models, *program.optimizers, *program.loaders) if each.unit is None]
+    if not all(
+        each.target.startswith("self.") and not _is_set_elsewhere(facts, each.target, home.owner, makers)
+        for each in named
+    ):
+        return frozenset()
     methods = [unit for unit in facts.functions if unit.owner is home.owner and unit is not start]
     return frozenset(units_from(facts, *methods) - (early - units_from(facts, home)))
 
@@ -99,7 +103,14 @@ def _called_there_alone(facts: Facts, home: Function) -> set[Unit]:
     return found
 
 
-def _is_set_elsewhere(facts: Facts, target: str, units: Collection[Unit]) -> bool:
+def _is_over(facts: Facts, unit: Unit, calls: Collection[ast.AST], early: Collection[Unit]) -> bool:
+    """Whether some calls alone lead to a unit, by what they enter."""
+    if not isinstance(unit, Function) or not facts.callers_known(unit):
+        return False
+    return all(call.node in calls or call.caller in early for call in facts.callers(unit))
+
+
+def _is_set_elsewhere(facts: Facts, target: str, owner: Class, units: Collection[Unit]) -> bool:
     """Whether another object may come under the name of one that is prepared: `solver.loader = other`."""
     name = target.removeprefix("self.")
     return any(
@@ -107,10 +118,18 @@ def _is_set_elsewhere(facts: Facts, target: str, units: Collection[Unit]) -> boo
         and node.attr == name
         and isinstance(node.ctx, ast.Store)
         and not _is_set_to_itself(facts, node)
+        and not _is_of_others(facts, node, owner)
         for unit in facts.units
         if unit not in units
         for node in facts.own(unit)
     )
+
+
+def _is_of_others(facts: Facts, target: ast.Attribute, owner: Class) -> bool:
+    """Whether an attribute is set for objects of other classes only: `self.model` of an evaluator."""
+    values = facts.values(target.value)
+    classes = [value.unit for value in values if value.role is Role.INSTANCE and isinstance(value.unit, Class)]
+    return bool(classes) and len(classes) == len(values) and not any(map(owner.is_related, classes))
 
 
 def _is_set_to_itself(facts: Facts, target: ast.Attribute) -> bool:

@@ -359,6 +359,77 @@ def test_what_methods_set_is_there_below_their_calls(decide, init, fit, made, ho
     assert [named.target for named in conversion.placement.stages.first.objects] == targets
 
 
+HELD_BESIDE = """
+class Scorer:
+    def __init__(self, net):
+        self.{key} = net
+        self.held = DataLoader(data)
+
+    def score(self):
+        self.{key}.eval()
+        with torch.no_grad():
+            return sum(self.{key}(x).sum().item() for x, y in self.held)
+
+
+class Trainer:
+    def __init__(self, lr):
+        self.load()
+        self.build(lr)
+        self.scorer = Scorer(self.net)
+
+    def load(self):
+        self.loader = DataLoader(data)
+
+    def build(self, lr):
+        self.net = nn.Linear(1, 1)
+        {between}self.opt = optim.SGD(self.net.parameters(), lr=lr)
+
+    def fit(self):
+        for x, y in self.loader:
+            self.net(x).sum().backward()
+            self.opt.step()
+        print(self.scorer.score())
+
+
+Scorer(nn.Linear(1, 1)).score()
+Trainer(0.1).fit()
+"""
+
+
+def held_beside(key, between=""):
+    return HEAD + HELD_BESIDE.format(key=key, between=between)
+
+
+@pytest.mark.parametrize("key", ["net", "model", "opt", "loader"])
+def test_what_another_class_calls_its_own_is_no_matter_where_a_method_sets_up_the_object(decide, key):
+    program, conversion = decide(held_beside(key))
+
+    assert not program.refusals
+    assert _called(program.home) == "build"
+    assert [named.target for named in conversion.placement.stages.first.objects] == [
+        "self.loader",
+        "self.net",
+        "self.opt",
+    ]
+
+
+@pytest.mark.parametrize("change", ["self.load()", "self.loader = DataLoader(data)"])
+def test_an_object_that_gets_another_loader_later_is_not_set_up(decide, change):
+    text = held_beside("model").replace("print(self.scorer", f"{change}\n        print(self.scorer")
+    _, conversion = decide(text)
+
+    assert conversion is None
+
+
+@pytest.mark.parametrize("key", ["net", "model"])
+def test_a_model_is_not_prepared_for_one_of_two_objects_that_hold_it(decide, key):
+    apart = "self.step(lr)\n\n    def step(self, lr):\n        "
+    program, conversion = decide(held_beside(key, apart))
+
+    assert conversion is None
+    assert program.refusals[0].code == "MIG104"
+
+
 def test_a_method_that_an_init_enters_early_prepares_nothing_that_is_set_later(decide):
     early = parts(["build_data()"]).replace("build_data()\n", "build_data()\n        self.net = nn.Linear(1, 1)\n", 1)
     program, conversion = decide(
