@@ -22,8 +22,8 @@ def make_neutral(journal: Journal) -> None:
         setattr(F, name, _kept)
     attention = F.scaled_dot_product_attention
 
-    def attend(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, **rest: Any) -> Any:
-        return attention(query, key, value, attn_mask=attn_mask, **rest)
+    def attend(q: Any, k: Any, v: Any, mask: Any = None, dropout_p: float = 0.0, *rest: Any, **named: Any) -> Any:
+        return attention(q, k, v, mask, 0.0, *rest, **named)
 
     setattr(F, "scaled_dot_product_attention", attend)  # noqa: B010 - mypy refuses the assignment
     for name in NORMS:

@@ -97,8 +97,12 @@ def test_what_is_told_of_the_training_is_no_evaluation(prove, converted):
     assert "about the training" in verdict(found, "E3", 2).message
 
 
-def test_gradients_are_compared_in_spite_of_dropout_and_batch_norm(prove, converted):
-    layers = ("model = nn.Linear(4, 1)", "model = nn.Sequential(nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 1))")
+ATTENDING = "nn.Unflatten(1, (1, 4)), nn.TransformerEncoderLayer(4, 2, 8, dropout=0.5, batch_first=True), nn.Flatten()"
+
+
+@pytest.mark.parametrize("drawing", ["nn.BatchNorm1d(4), nn.Dropout(0.5)", ATTENDING], ids=["dropout", "attention"])
+def test_gradients_are_compared_in_spite_of_dropout_and_batch_norm(prove, converted, drawing):
+    layers = ("model = nn.Linear(4, 1)", f"model = nn.Sequential({drawing}, nn.Linear(4, 1))")
     program = prove.program.replace(*layers)
     found = prove(program, converted.replace(*layers), processes=(2,))
     assert verdict(found, "E2", 2).outcome is Outcome.PASS
