@@ -57,6 +57,8 @@ FLUSHES = frozenset({"sys.stdout.flush", "sys.stderr.flush"})
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
 #: Functions of plotting libraries that let a figure out of the process; all others only change it.
 SHOWS = frozenset(f"{library}.{name}" for library in ("matplotlib.pyplot", "pylab") for name in ("savefig", "show"))
+#: What gives the figure or the axes that are drawn on.
+FIGURES = frozenset(f"{library}.{name}" for library in ("matplotlib.pyplot", "pylab") for name in ("gcf", "gca"))
 #: What closes or empties a figure.
 CLOSES = frozenset({"matplotlib.pyplot.close", "matplotlib.pyplot.clf", "matplotlib.pyplot.cla", "pylab.close"})
 OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})

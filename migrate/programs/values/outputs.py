@@ -195,8 +195,10 @@ class Outputs:
     # --- figures ----------------------------------------------------------------------------------------------------
 
     def is_figure(self, node: ast.expr) -> bool:
-        """`ax` of `fig, ax = plt.subplots()`, `ax[0]`: what is drawn on is drawn to be shown or saved."""
+        """`ax` of `fig, ax = plt.subplots()`, `ax[0]`, `plt.gca()`: what is drawn on is drawn to be shown or saved."""
         while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+            if isinstance(node, ast.Call) and self._facts.called(node) & output.FIGURES:
+                return True
             node = node.func if isinstance(node, ast.Call) else node.value
         return isinstance(node, ast.Name) and node.id in self._figures_of(self._facts.unit(node))
 

@@ -503,6 +503,8 @@ def test_what_decides_the_next_time_stays_outside(changed):
 FIGURES = {
     "a figure": "fig = plt.figure()\nplt.plot([1])\nfig.savefig('loss.png')",
     "axes": "fig, ax = plt.subplots()\nax.plot([1])\nax.set_title('loss')\nfig.savefig('loss.png')\nplt.close(fig)",
+    "the axes that are there": "plt.plot([1])\nplt.gca().set_title('loss')\nplt.gca().xaxis.set_ticks([1])\nplt.show()",
+    "what is there of them": "plt.plot([1])\nplt.gca().set_xticks(plt.gca().get_xticks()[1:])\nplt.show()",
 }
 
 
