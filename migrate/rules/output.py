@@ -145,6 +145,7 @@ _NOTES = (
     ("summaries", "every process prints this summary, for which the model is run", _ON_ONE),
     ("shown", _EVERY_BAR, "give it disable=not accelerator.is_local_main_process"),
     ("drawn", _EVERY_BAR, "make it, and what is called on it, under is_main_process"),
+    ("fixed", _EVERY_BAR, "take tqdm, which can be switched off: disable=not accelerator.is_local_main_process"),
 )
 #: The same of what is left to a person.
 _LEFT = (

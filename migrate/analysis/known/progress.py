@@ -21,10 +21,17 @@ SHOWN_BY = {
     for name in ("progress_bar", "master_bar")
 }
 
+#: Bars around an iterable that cannot be switched off, and the argument that it is.
+FIXED_BARS = {
+    "progressbar.progressbar": "iterator",
+    "alive_progress.alive_it": "it",
+    "qqdm.qqdm": "iterable",
+    "qqdm.notebook.qqdm": "iterable",
+}
+
 ROWS: tuple[Row, ...] = (
     *(Passes(name, (0, "sequence" if "rich.progress" in name else "iterable"), Role.ITERATOR) for name in sorted(BARS)),
     *(Makes(name, Role.BAR) for name in sorted(RANGE_BARS)),
-    Passes("progressbar.progressbar", (0, "iterator"), Role.ITERATOR),
     *(Passes(name, (0, "gen"), Role.ITERATOR) for name in sorted(SHOWN_BY)),
-    Passes("alive_progress.alive_it", (0, "it"), Role.ITERATOR),
+    *(Passes(name, (0, argument), Role.ITERATOR) for name, argument in FIXED_BARS.items()),
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
+from migrate.analysis.known.progress import FIXED_BARS
 from migrate.analysis.syntax import FUNCTIONS, arguments, blocks
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.output.computed import Computed, computed
@@ -54,7 +55,8 @@ class Speech:
     films: list[ast.stmt] = field(default_factory=list)  # put around environments out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
     shown: list[ast.Call] = field(default_factory=list)  # bars out of the accelerator's reach
-    drawn: list[ast.Call] = field(default_factory=list)  # bars that cannot be switched off
+    drawn: list[ast.Call] = field(default_factory=list)  # bars that cannot be switched off, moved by hand
+    fixed: list[ast.Call] = field(default_factory=list)  # such bars that a loop runs over
     logs: list[ast.Call] = field(default_factory=list)  # through the standard library's logging
     commands: list[ast.Call] = field(default_factory=list)  # that every process has the system run
 
@@ -164,6 +166,8 @@ def _find_bars(conversion: Conversion, voice: Voice, said: Speech) -> None:
     for use in conversion.speaking_uses:
         if conversion.facts.called(use.node) & output.DRAWN_BARS and id(use.node) not in covered:
             said.drawn.append(use.node)
+        if conversion.facts.called(use.node) & FIXED_BARS.keys() and not voice.is_left_to_one(use.node):
+            said.fixed.append(use.node)
         if not voice.outputs.is_bar(use.node) or id(use.node) in covered or voice.is_left_to_one(use.node):
             continue
         is_left = use.node in voice.outputs.counted or (is_quiet and voice.outputs.is_counter(use.node))

@@ -173,6 +173,18 @@ def test_a_bar_that_is_switched_on(changed, module, bar):
     changed(imports=f"from {module} import {bar}", over=bars)
 
 
+@pytest.mark.parametrize(
+    "name", ["progressbar.progressbar", "alive_progress.alive_it", "qqdm.qqdm", "qqdm.notebook.qqdm"]
+)
+def test_a_bar_that_cannot_be_switched_off_goes_over_the_loader_and_is_told(changed, name):
+    module, _, bar = name.rpartition(".")
+    report = changed(imports=f"from {module} import {bar}", over=(f"{bar}(loader)", f"{bar}(loader)"))
+
+    (finding,) = [f for f in report.findings if f.message == "every process shows this progress bar"]
+    assert finding.code == "MIG117"
+    assert "tqdm" in finding.hint
+
+
 def test_a_bar_that_the_user_may_switch_on(changed):
     bars = [f"progress_bar(loader, display={flag})" for flag in ("loud", "loud and accelerator.is_local_main_process")]
     changed(imports="from fastprogress import progress_bar", made="loud = False", over=tuple(bars))
