@@ -21,16 +21,19 @@ Safe: on one process nothing changes.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import arguments
 from migrate.programs.device.cpu_alone import names_cpu_alone
 from migrate.programs.processes.replicas import ON_CPU, differs, without_loader
 from migrate.programs.training.in_expressions import trained_in
+from migrate.programs.values.sources import Sources
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    import ast
-
+    from migrate.analysis.facts import Facts
     from migrate.programs.conversion import Conversion
     from migrate.programs.loops import LoopFact
     from migrate.rules.draft import Draft
@@ -80,4 +83,23 @@ def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
 def _not_shared(conversion: Conversion, loop: LoopFact) -> tuple[ast.AST, str, str]:
     """Where and why the batches of a training loop are not shared out, and the way out."""
     inside = trained_in(conversion.facts, conversion.loops, loop)
-    return (loop.node, *_NO_LOADER) if inside is None else (inside, *_IN_EXPRESSION)
+    if inside is not None:
+        return inside, *_IN_EXPRESSION
+    if (call := _around_loader(conversion.facts, loop)) is not None:
+        why = (
+            f"nothing is known of what {ast.unparse(call.func)}() makes of the loader, whose batches are not shared out"
+        )
+        return call, why, "loop over the loader itself"
+    return loop.node, *_NO_LOADER
+
+
+def _around_loader(facts: Facts, loop: LoopFact) -> ast.Call | None:
+    """The call that a loop runs over and that is handed a loader, of which nothing more is known."""
+    if isinstance(loop.node, ast.While):
+        return None
+    sources, named = facts.once(Sources), [n for n in ast.walk(loop.node.iter) if isinstance(n, ast.Name)]
+    for each in (loop.node.iter, *(given for name in named for given in sources.given(name).expressions)):
+        for call in (node for node in ast.walk(each) if isinstance(node, ast.Call) and not facts.targets(node)):
+            if any(Role.LOADER in roles(facts.values(given)) for given in arguments(call)):
+                return call
+    return None

@@ -946,3 +946,38 @@ def test_a_loop_that_trains_or_evaluates_by_turns_fills_no_batch_up(convert_text
 
     assert "accelerator.backward(loss)" in result
     assert not report.of(Kind.LEFT)
+
+
+SHOWN = """
+import torch
+from shiny import bar
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    {named}
+    for {target} in {over}:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("named", "target", "over"),
+    [
+        ("pass", "x, y", "bar(loader)"),
+        ("shown = bar(loader, width=9)", "x, y", "shown"),
+        ("shown = bar(loader)", "i, (x, y)", "enumerate(shown)"),
+    ],
+)
+def test_what_a_library_makes_of_a_loader_is_named(convert_text, named, target, over):
+    report, _ = convert_text(SHOWN.format(named=named, target=target, over=over))
+
+    (finding,) = [f for f in report.findings if "every process trains on the same data" in f.message]
+    assert "nothing is known of what bar() makes of the loader" in finding.message
+    assert finding.hint == "loop over the loader itself"
