@@ -39,6 +39,7 @@ from migrate.programs.loops import Loops
 from migrate.programs.output.lent import asked_and_run
 from migrate.programs.output.opened import is_only_opened
 from migrate.programs.prepare.arrangement import Arrangement
+from migrate.programs.prepare.at_times import prepared_at_times
 from migrate.programs.prepare.by_hand import ByHand, unscaled_twice
 from migrate.programs.prepare.by_hand import decide as decide_by_hand
 from migrate.programs.prepare.captures import called_around, kept
@@ -204,7 +205,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += _unprepared(facts, loops, program, (*loaders, *program.models), units, placement.stages)
     program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
     program.refusals += renewed_too_late(facts, program, units, prepared, placement.stages)
-    program.refusals += dealt_twice(facts, loops, loaders)
+    program.refusals += [*dealt_twice(facts, loops, loaders), *prepared_at_times(facts, program, placement.stages)]
     program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
     program.refusals += [*taken_apart(facts, program, units, placement), *too_early(facts, program, placement)]
     placed = prepared - where.on_host.keys() - program.met_in_both
