@@ -66,11 +66,16 @@ def _filled_by(facts: Facts, loop: LoopFact, call: ast.Call, depth: int) -> set[
     """The arguments of a call whose items the functions of the project that it enters fill."""
     found: set[str] = set()
     for unit in facts.targets(call):
-        handed = {name: given for name, given in received(call, unit).items() if is_place(given)}
+        handed = {name: given for name, given in received(call, unit).items() if _may_hold(facts, given)}
         if handed:
             places = own_places(facts, loop, unit.node, depth=depth)
             found |= {ast.unparse(handed[base]) for base in {each.partition("[")[0] for each in places} & handed.keys()}
     return found
+
+
+def _may_hold(facts: Facts, node: ast.expr) -> bool:
+    """Whether an argument is a container that has a name, as far as is known."""
+    return is_place(node) and roles(facts.values(node)) <= {Role.CONTAINER, Role.UNKNOWN}
 
 
 def _may_be_filled(facts: Facts, node: ast.expr) -> bool:
