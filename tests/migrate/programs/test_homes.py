@@ -422,9 +422,19 @@ def test_an_object_that_gets_another_loader_later_is_not_set_up(decide, change):
 
 
 @pytest.mark.parametrize("key", ["net", "model"])
+def test_a_method_sets_up_the_object_also_by_methods_that_it_alone_calls(decide, key):
+    apart = "self.step(lr)\n\n    def step(self, lr):\n        "
+    program, _ = decide(held_beside(key, apart))
+
+    assert not program.refusals
+    assert _called(program.home) == "build"
+
+
+@pytest.mark.parametrize("key", ["net", "model"])
 def test_a_model_is_not_prepared_for_one_of_two_objects_that_hold_it(decide, key):
     apart = "self.step(lr)\n\n    def step(self, lr):\n        "
-    program, conversion = decide(held_beside(key, apart))
+    text = held_beside(key, apart).replace("        self.build(lr)\n", "        if lr:\n            self.build(lr)\n")
+    program, conversion = decide(text)
 
     assert conversion is None
     assert program.refusals[0].code == "MIG104"
