@@ -37,10 +37,10 @@ class Scalars:
 
     def __init__(self, facts: Facts, loop: LoopFact) -> None:
         self._facts = facts
-        self._losses = {
-            call.func.value.id
-            for call in loop.backwards
-            if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
+        starts = {call: call.func.value for call in loop.backwards if isinstance(call.func, ast.Attribute)}
+        self._losses = {start.id for start in starts.values() if isinstance(start, ast.Name)}
+        self._own_losses = {
+            start.id for call, start in starts.items() if isinstance(start, ast.Name) and facts.unit(call) is loop.unit
         }
 
     def kind(self, node: ast.expr, depth: int = _DEEPEST) -> Scalar | None:
@@ -89,8 +89,8 @@ class Scalars:
         return Scalar.WHOLE if is_number(self._facts, node) else None
 
     def is_loss(self, name: str, value: ast.expr) -> bool:
-        """Whether the gradients start at what a name is given: one number, whatever computes it, and no sum."""
-        return name in self._losses and not self._sums(value)
+        """Whether the loop's own function starts gradients at what it gives a name: one number, and no sum."""
+        return name in self._own_losses and not self._sums(value)
 
     def is_mean(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
         """Whether a number is a mean over the batch, as a loss is, so that a share of the batch has one as large."""

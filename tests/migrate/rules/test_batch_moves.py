@@ -424,7 +424,10 @@ MET = {
         "imports": "import numpy as np",
         "start": "rows = []",
         "step": "rows.append(loss.detach())",
-        "epoch": "shown = np.mean(rows)",
+        "epoch": (
+            "shown = np.mean(rows)",
+            "rows = accelerator.reduce(rows, reduction='mean')\nshown = np.mean(rows)",
+        ),
     },
 }
 
