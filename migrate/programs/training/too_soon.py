@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import DEFINITIONS
+from migrate.analysis.syntax import DEFINITIONS, start_of
 from migrate.analysis.units import Module
 
 if TYPE_CHECKING:
@@ -31,12 +31,11 @@ def too_soon(facts: Facts, optimizers: Iterable[ast.AST]) -> str | None:
 
 def _made(facts: Facts, optimizers: Iterable[ast.AST]) -> Iterator[ast.Call]:
     """The calls whose unknown results optimizers are given something of."""
-    for optimizer in optimizers:
+    for optimizer in sorted(optimizers, key=start_of):
         given = optimizer.args[:1] if isinstance(optimizer, ast.Call) else []
         for node in (node for each in given for node in ast.walk(each) if isinstance(node, ast.Name)):
-            yield from (
-                v.origin for v in facts.values(node) if v.role is Role.UNKNOWN and isinstance(v.origin, ast.Call)
-            )
+            unknown = (value.origin for value in facts.values(node) if value.role is Role.UNKNOWN)
+            yield from sorted((made for made in unknown if isinstance(made, ast.Call)), key=start_of)
 
 
 def _binds(node: ast.AST, name: str) -> bool:
