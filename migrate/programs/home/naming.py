@@ -21,7 +21,7 @@ from migrate.programs.home.aliases import is_aside, other_names
 from migrate.programs.home.certain import is_asked, is_attribute_there, is_item_there, is_name_there
 from migrate.programs.home.entry import set_below
 from migrate.programs.home.passing import is_passing
-from migrate.programs.reach.callees import reached
+from migrate.programs.reach.callees import leading, reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -105,13 +105,7 @@ def reachable(
 def _filled(facts: Facts, unit: Unit, made: Iterable[ast.AST]) -> tuple[ast.stmt, ...]:
     """The statements of a unit that make objects, or call what does so."""
     sources = {facts.source(origin) for origin in made}
-    makers: set[Unit] = set()
-    waiting = [facts.unit(source) for source in sources]
-    while waiting:
-        maker = waiting.pop()
-        if maker not in makers and isinstance(maker, Function):
-            makers.add(maker)
-            waiting += [call.caller.original for call in facts.callers(maker)]
+    makers = leading(facts, map(facts.unit, sources))
     found = (
         node
         for node in facts.own(unit)

@@ -13,6 +13,7 @@ one goes on under the names of those who handed it over, and must not be used th
 from __future__ import annotations
 
 import ast
+import math
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
@@ -64,23 +65,26 @@ def running_raw(facts: Facts, program: Program) -> set[Unit]:
 def _above(facts: Facts, unit: Function, start: Function, depth: int = 3) -> list[ast.Call] | None:
     """The calls of an object that run before the one call of a method; None: others may come first."""
     callers = facts.callers(unit)
-    if len(callers) != 1:
+    if len(callers) != 1 or depth < 0:
         return None
     call, caller = callers[0].node, callers[0].caller
-    own = [node for node in facts.own(start) if isinstance(node, ast.Call)]
     if isinstance(caller, Function) and caller.owner is start.owner:
         if facts.tree(call).statement(call) not in caller.body:
             return None
-        before = [n for n in facts.own(caller) if isinstance(n, ast.Call) and n.lineno < call.lineno]
-        further = [] if caller is start else _above(facts, caller, start, depth - 1) if depth else None
-        return None if further is None else [*further, *before]
+        further = [] if caller is start else _above(facts, caller, start, depth - 1)
+        return None if further is None else [*further, *_calls(facts, caller, call.lineno)]
     makers = facts.callers(start)
     if len(makers) != 1 or makers[0].caller is not caller:
         return None
     between = _between(facts.tree(call), makers[0].node, call)
     if between is None or any(start.owner is target.owner for node in between for target in facts.targets(node)):
         return None
-    return own
+    return _calls(facts, start)
+
+
+def _calls(facts: Facts, unit: Unit, below: float = math.inf) -> list[ast.Call]:
+    """The calls of a unit above a line."""
+    return [node for node in facts.own(unit) if isinstance(node, ast.Call) and node.lineno < below]
 
 
 def _between(tree: Tree, first: ast.Call, second: ast.Call) -> list[ast.Call] | None:

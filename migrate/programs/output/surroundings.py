@@ -15,6 +15,7 @@ from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module
 from migrate.programs.output.folders import may_be_there
 from migrate.programs.output.muted import is_muted
+from migrate.programs.reach.callees import leading
 from migrate.programs.reach.outsiders import units_from
 
 if TYPE_CHECKING:
@@ -78,14 +79,7 @@ def _is_guarded(conversion: Conversion, voice: Voice, unit: Unit) -> bool:
 def _above(conversion: Conversion) -> set[Unit]:
     """The units that come to where the accelerator is made."""
     facts, start = conversion.facts, conversion.program.start
-    found: set[Unit] = set()
-    waiting = [call.caller for call in facts.callers(start)] if isinstance(start, Function) else []
-    while waiting:
-        unit = waiting.pop().original
-        if unit not in found:
-            found.add(unit)
-            waiting += [call.caller for call in facts.callers(unit)] if isinstance(unit, Function) else []
-    return found
+    return leading(facts, [call.caller for call in facts.callers(start)] if isinstance(start, Function) else [])
 
 
 def _around(conversion: Conversion, above: set[Unit]) -> list[Unit]:

@@ -34,8 +34,8 @@ def entered(facts: Facts, code: ast.AST) -> Iterator[Function]:
     return (target for node in walk(code) if isinstance(node, ast.Call) for target in facts.targets(node))
 
 
-def leading(facts: Facts, units: Iterable[Function]) -> set[Unit]:
-    """Some functions, and the units whose calls lead to them, directly or not."""
+def leading(facts: Facts, units: Iterable[Unit]) -> set[Unit]:
+    """Some units, and those whose calls lead to them, directly or not."""
     found: set[Unit] = set()
     waiting: list[Unit] = [*units]
     while waiting:

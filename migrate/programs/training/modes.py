@@ -14,7 +14,7 @@ from migrate.analysis.known.training import NO_GRAD, SETS_GRADIENTS
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import DEFINITIONS, TRIES, blocks, is_stored, own_nodes
 from migrate.analysis.units import Function
-from migrate.programs.reach.callees import reached
+from migrate.programs.reach.callees import leading, reached
 from migrate.programs.training.begun import iterators
 from migrate.programs.training.gradients_off import is_decorated_without, is_given_false
 from migrate.programs.values.sources import received
@@ -377,17 +377,11 @@ def _decorated(facts: Facts, unit: Function, states: States) -> States:
     return frozenset(state | {GRADIENTS_OFF} for state in states) if is_decorated else states
 
 
-def _changing(facts: Facts) -> set[Function]:
-    """The functions in which, or in what they call, a mode is set."""
-    waiting: list[Function] = []
+def _changing(facts: Facts) -> set[Unit]:
+    """The functions in which, or in what they call, a mode is set, and the modules that call these."""
+    found: list[Unit] = []
     for use in facts.calls_anywhere:
         sets_mode = isinstance(use.node.func, ast.Attribute) and use.node.func.attr in ("train", "eval")
         if isinstance(use.unit, Function) and (sets_mode or facts.called(use.node) & SETS_GRADIENTS):
-            waiting.append(use.unit)
-    found: set[Function] = set()
-    while waiting:
-        unit = waiting.pop()
-        if unit not in found:
-            found.add(unit)
-            waiting += [call.caller for call in facts.callers(unit) if isinstance(call.caller, Function)]
-    return found
+            found.append(use.unit)
+    return leading(facts, found)
