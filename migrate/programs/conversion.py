@@ -33,6 +33,7 @@ from migrate.programs.evaluation.passes import (
 from migrate.programs.home.access import Access
 from migrate.programs.home.around import around
 from migrate.programs.home.given import kept_given
+from migrate.programs.home.looks import below_prepare
 from migrate.programs.home.naming import Named
 from migrate.programs.home.saved_whole import saved_whole
 from migrate.programs.loops import Loops
@@ -47,6 +48,7 @@ from migrate.programs.prepare.dealt_twice import dealt_twice
 from migrate.programs.prepare.irregular import out_of_step
 from migrate.programs.prepare.later import after_the_first
 from migrate.programs.prepare.placement import Placement
+from migrate.programs.prepare.renewed import unscaled_for_each
 from migrate.programs.prepare.several import several, something_else
 from migrate.programs.prepare.wrapped_before import wrapped_before
 from migrate.programs.processes.agreement import Agreement, agreements
@@ -178,6 +180,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     """The decisions; None if the program is refused, with the reasons in its `refusals`."""
     if program.home is None:
         return None
+    before = list(program.refusals)
     tell_apart(facts, loops, program)
     handed_out = handed_out_loaders(facts) - program.training_loaders
     shared, in_full = evaluations(facts, loops, program, handed_out)
@@ -197,17 +200,12 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     except NoPlace as error:
         program.refusals.append(error.refusal)
         return None
+    if below := tuple(below_prepare(facts, loops, program, placement.stages)):
+        program.evaluation, program.refusals = (*program.evaluation, *below), before
+        return convert(facts, loops, program, package)
     set_by_count = rates(facts, loops, program, units, planned, placement.stages)
     program.refusals += [*set_by_count.refusals, *unanswered(facts, program, package)]
-    program.refusals += unscaled_twice(facts, loops, program, by_hand.mixed, package)
-    program.refusals += [*out_of_step(facts, loops, program, package), *made_before(facts, program, placement)]
-    program.refusals += [*several(facts, program, loaders, placement), *kept_from_gpu(facts, program, placement.cpu)]
-    program.refusals += _unprepared(facts, loops, program, (*loaders, *program.models), units, placement.stages)
-    program.refusals += after_the_first(facts, loops, program, units, placement.stages, prepared)
-    program.refusals += renewed_too_late(facts, program, units, prepared, placement.stages)
-    program.refusals += [*dealt_twice(facts, loops, loaders), *prepared_at_times(facts, program, placement.stages)]
-    program.refusals += [*called_around(facts, program, units), *kept_given(facts, loops, program, units)]
-    program.refusals += [*taken_apart(facts, program, units, placement), *too_early(facts, program, placement)]
+    program.refusals += [*_in_the_way(wanted, by_hand, placement, package)]
     placed = prepared - where.on_host.keys() - program.met_in_both
     off = TakenOff() if on_cpu else taken_off(facts, loops, program, placed, units)
     program.refusals += off.refusals
@@ -236,6 +234,27 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         placement,
         by_hand,
     )
+
+
+def _in_the_way(wanted: Arrangement, by_hand: ByHand, placement: Placement, package: str) -> Iterator[Refusal]:
+    """What a program does that does not go with what is prepared, or where."""
+    facts, loops, program, units, stages = wanted.facts, wanted.loops, wanted.program, wanted.units, placement.stages
+    prepared = {origin for named in wanted.loaders for origin in named.origins}
+    yield from unscaled_twice(facts, loops, program, by_hand.mixed, package)
+    yield from unscaled_for_each(facts, program, units, package)
+    yield from out_of_step(facts, loops, program, package)
+    yield from made_before(facts, program, placement)
+    yield from several(facts, program, wanted.loaders, placement)
+    yield from kept_from_gpu(facts, program, placement.cpu)
+    yield from _unprepared(facts, loops, program, (*wanted.loaders, *program.models), units, stages)
+    yield from after_the_first(facts, loops, program, units, stages, prepared)
+    yield from renewed_too_late(facts, program, units, prepared, stages)
+    yield from dealt_twice(facts, loops, wanted.loaders)
+    yield from prepared_at_times(facts, program, stages)
+    yield from called_around(facts, program, units)
+    yield from kept_given(facts, loops, program, units)
+    yield from taken_apart(facts, program, units, placement)
+    yield from too_early(facts, program, placement)
 
 
 def _placed(wanted: Arrangement, staying: tuple[Argument, ...]) -> tuple[ByHand, Placement, tuple[Named, ...]]:

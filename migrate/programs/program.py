@@ -11,13 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, stands_in
-from migrate.analysis.syntax import is_main_guard, line_of, start_of
+from migrate.analysis.syntax import line_of, start_of
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.along import ALONE, Along
+from migrate.programs.home.anew import beside, made_anew
 from migrate.programs.home.ascents import ascent
 from migrate.programs.home.elsewhere import parted
 from migrate.programs.home.homeless import why_homeless
 from migrate.programs.home.homes import Home, Wanted, find
+from migrate.programs.home.looks import only_looks
 from migrate.programs.home.naming import Named
 from migrate.programs.home.outer import widened
 from migrate.programs.home.own_steps import of_layers
@@ -124,8 +126,8 @@ class Program:
     @property
     def statement(self) -> ast.stmt:
         """The first statement of the home that makes one of the objects."""
-        found = [s for named in (*self.optimizers, *self.models, *self.loaders) for s in named.statements]
-        return found[0]
+        named = (each for each in (*self.optimizers, *self.models, *self.loaders) if each.unit is None)
+        return next(statement for each in named for statement in each.statements)
 
     @property
     def module(self) -> Module:
@@ -236,31 +238,40 @@ def _settle(facts: Facts, loops: Loops, program: Program, *, review: bool) -> No
     wanted = Wanted(optimizers, models, program.training_loaders, keys, units)
     home = find(facts, wanted)
     home, wanted = _held_by_wholes(facts, home, wanted)
-    models = wanted.models
     home, program.loaders = parted(facts, loops, wanted, home)
+    if (anew := made_anew(facts, loops, program.training, wanted, home)) is not None:
+        home, program.loaders, program.optimizers = anew.home, anew.loaders, anew.optimizers
     if home is None and (home := of_layers(facts, wanted, program.training)) is not None:
-        program.raw, models = frozenset(models), set()
+        program.raw = frozenset(wanted.models)
     if home is None:
         program.refusals.append(_homeless(facts, loops, program, wanted))
         return
+    _settle_at(facts, loops, program, home, wanted)
+
+
+def _settle_at(facts: Facts, loops: Loops, program: Program, home: Home, wanted: Wanted) -> None:
+    """Take what has a name at a home, beside what is prepared elsewhere."""
     program.home, program.start, program.entry = home.unit, home.start, home.entry
     if home.start is home.unit:
         program.start, program.entry = ascent(facts, home.unit, program.training)
         if not home.is_wide:
             program.start, program.entry = widened(facts, program.start, program.entry, wanted)
     program.outsiders = outsiders(facts, program)
-    program.optimizers = home.named(facts, Role.OPTIMIZER, optimizers)
+    models = wanted.models - program.raw
+    lasting = wanted.optimizers.difference(*(named.origins for named in program.optimizers))
+    program.optimizers = (*home.named(facts, Role.OPTIMIZER, lasting), *program.optimizers)
     program.models = home.named(facts, Role.MODEL, models)
     program.refusals += _unnamed_models(facts, program, models)
     program.loaders = (*needed(facts, program, unstepped.without_theirs(facts, loops, program, home)), *program.loaders)
-    program.schedulers = tuple(
+    at_home = (
         named
         for named in home.named(facts, Role.SCHEDULER, None)
-        if any(origins(facts.over(o), Role.OPTIMIZER) & optimizers for o in named.origins)
+        if any(origins(facts.over(o), Role.OPTIMIZER) & wanted.optimizers for o in named.origins)
     )
+    program.schedulers = (*at_home, *beside(facts, program.optimizers))
     mine = {origin for loader in program.loaders for origin in loader.origins}
     program.evaluation = tuple(
-        loop for loop in loops.evaluation if loop.loaders & mine and not _only_looks(facts, loops, program, loop)
+        loop for loop in loops.evaluation if loop.loaders & mine and not only_looks(facts, loops, program, loop)
     )
 
 
@@ -344,33 +355,6 @@ def _unnamed_models(facts: Facts, program: Program, models: set[ast.AST]) -> lis
         )
         for origin in sorted(left, key=start_of)[:1]
     ]
-
-
-def _only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> bool:
-    """Whether a loop runs over a loader without a model before everything is made: it will see the raw loader."""
-    if _is_script_elsewhere(facts, program, loop):
-        return True
-    if loops.calls_model(loop.node):
-        return False
-    last = _last_made(facts, loops, program)
-    callers = facts.callers(loop.unit) if isinstance(loop.unit, Function) and loop.unit is not program.home else ()
-    places = [(call.caller, call.node.lineno) for call in callers] or [(loop.unit, loop.node.lineno)]
-    return all(unit is program.home and line < last for unit, line in places)
-
-
-def _last_made(facts: Facts, loops: Loops, program: Program) -> int:
-    """The line of the last statement that makes a model or an optimizer up to the first training."""
-    assert program.home is not None
-    calls = (node for node in facts.own(program.home) if isinstance(node, ast.Call) and loops.trains(node))
-    first = min((call.lineno for call in calls), default=0)
-    made = [s.lineno for named in (*program.models, *program.optimizers) for s in named.statements]
-    return max((line for line in made if line <= first), default=max(made, default=0))
-
-
-def _is_script_elsewhere(facts: Facts, program: Program, loop: LoopFact) -> bool:
-    """Whether a loop stands under the main guard of a file that the program imports, where it never runs."""
-    is_imported = isinstance(loop.unit, Module) and loop.unit is not module_of(program.start or loop.unit)
-    return is_imported and any(map(is_main_guard, facts.tree(loop.node).up(loop.node)))
 
 
 def home_anywhere(facts: Facts, loops: Loops, training: Iterable[LoopFact]) -> Unit | None:

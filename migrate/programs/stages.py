@@ -156,20 +156,19 @@ def tell_apart(facts: Facts, loops: Loops, program: Program) -> None:
     """Tell objects of a program apart that have one name one after the other, where the one before is used between."""
     program.models = tuple(_without_late(facts, loops, program, named) for named in program.models)
     program.optimizers = tuple(_without_late(facts, loops, program, named) for named in program.optimizers)
-    elsewhere = [named for named in program.loaders if named.unit is not None]
-    at_home = (named for named in program.loaders if named.unit is None)
-    named = (*program.models, *program.optimizers, *at_home, *program.schedulers)
-    each = _apart(facts, loops, program, named)
+    named = (*program.models, *program.optimizers, *program.loaders, *program.schedulers)
+    at_home, elsewhere = ([each for each in named if (each.unit is None) is is_home] for is_home in (True, False))
+    each = (*_apart(facts, loops, program, at_home), *elsewhere)
     program.models = tuple(one for one in each if one.role is Role.MODEL)
     program.optimizers = tuple(one for one in each if one.role is Role.OPTIMIZER)
-    program.loaders = (*(one for one in each if one.role is Role.LOADER), *elsewhere)
+    program.loaders = tuple(one for one in each if one.role is Role.LOADER)
     program.schedulers = tuple(one for one in each if one.role is Role.SCHEDULER)
 
 
 def _without_late(facts: Facts, loops: Loops, program: Program, named: Named) -> Named:
     """An object without what gives it its name again after its use, and makes no other one."""
     again = [each for each in named.statements[1:] if is_the_same(facts, each, named.target)]
-    if not again:
+    if not again or named.unit is not None:
         return named
     walk = _Walk(facts, loops, program, [])
     walk.run()

@@ -70,6 +70,7 @@ class InFull:
 
     loop: LoopFact
     why: str
+    is_raw: bool | None = False  # whether it goes over a loader that is not prepared there; None: at times
 
 
 class NotShared(Exception):

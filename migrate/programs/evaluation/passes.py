@@ -17,8 +17,10 @@ from migrate.programs.evaluation.exact import InFull, Shared, decide, gathered_f
 from migrate.programs.evaluation.gradients import needed
 from migrate.programs.evaluation.measured import measured_below
 from migrate.programs.home.places import evaluated_beside
+from migrate.programs.home.raw import goes_over_raw
 from migrate.programs.home.set_up import running_raw
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.outsiders import units_inside
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.values.takes import taken
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.home.naming import Named
-    from migrate.programs.loops import Loops
+    from migrate.programs.loops import LoopFact, Loops
 
 
 def evaluations(
@@ -40,12 +42,12 @@ def evaluations(
     decided: list[Shared | InFull] = []
     for loop in program.evaluation:
         if loop.unit in raw:
-            found: Shared | InFull = InFull(loop, "it also runs where the model is not prepared")
+            found: Shared | InFull = _beside_home(facts, program, loop)
         elif loop.loaders & (program.partly_prepared | program.kept_whole):
             found = InFull(loop, "its loader stays whole, beside the one that is trained on")
         else:
             found = decide(facts, program, modes, loop)
-        if isinstance(found, InFull) and loop.loaders & beside:
+        if isinstance(found, InFull) and loop.loaders & beside and found.is_raw is False:
             found = _whole_batches(facts, loops, program, modes, found)
         decided.append(measured_below(facts, program, modes, found) if isinstance(found, Shared) else found)
     named = {origin for loader in program.loaders for origin in loader.origins}
@@ -56,6 +58,16 @@ def evaluations(
             break
         decided = again
     return [d for d in decided if isinstance(d, Shared)], [d for d in decided if isinstance(d, InFull)]
+
+
+def _beside_home(facts: Facts, program: Program, loop: LoopFact) -> InFull:
+    """A loop that also runs where nothing is prepared, or only the loader that an object holds."""
+    inside = units_inside(facts, program)
+    is_raw = False if program.hands_up else goes_over_raw(facts, program.loaders, inside, loop)
+    if is_raw is False:
+        return InFull(loop, "it also runs where the model is not prepared")
+    at_times = ", at times" if is_raw is None else ""
+    return InFull(loop, f"it goes over the loader as that was before prepare{at_times}", is_raw=is_raw)
 
 
 def _whole_batches(facts: Facts, loops: Loops, program: Program, modes: Modes, whole: InFull) -> Shared | InFull:
@@ -160,7 +172,7 @@ def evaluated_in_full(
                 "run it under torch.no_grad() in eval mode, or make a second DataLoader over the same data for it",
             )
             for decision in in_full
-            if decision.loop.loaders & (program.training_loaders - program.partly_prepared)
+            if decision.loop.loaders & (program.training_loaders - program.partly_prepared) and not decision.is_raw
         ),
         *evaluated_beside(facts, program, prepared, in_full, handed_out),
         *_begun_too_early(facts, program),

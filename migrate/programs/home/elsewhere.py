@@ -139,7 +139,7 @@ def _by_caller(facts: Facts, origin: ast.AST) -> Named | None:
     if len(units) != 1 or _is_run_over(facts, maker, origin):
         return None
     named = bound(facts, units[0], Role.LOADER, {origin})
-    if len(named) != 1 or not _is_handed_up(facts, origin) or "." in named[0].target:
+    if len(named) != 1 or not is_handed_up(facts, origin) or "." in named[0].target:
         return None
     return replace(named[0], unit=units[0])
 
@@ -161,7 +161,7 @@ def _naming(facts: Facts, origin: ast.AST) -> list[Unit]:
     return [unit for unit in facts.units_naming([origin]) if bound(facts, unit, Role.LOADER, {origin})]
 
 
-def _is_handed_up(facts: Facts, origin: ast.AST) -> bool:
+def is_handed_up(facts: Facts, origin: ast.AST) -> bool:
     """Whether nothing holds an object but what a function returns."""
     return all(isinstance(facts.source(holder), ast.Tuple) for holder, _ in facts.singles.holders(origin))
 

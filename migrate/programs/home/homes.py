@@ -61,7 +61,7 @@ def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | No
     """The unit in which every object has a name; a function before a module, where there are both."""
     fitting = [
         unit
-        for unit in facts.units_naming(wanted.optimizers)
+        for unit in facts.units_naming(wanted.optimizers or wanted.models)
         if (everywhere or facts.is_editable(unit))
         and not wanted.keys
         and _names_all(facts, unit, wanted, is_wide=False)

@@ -30,20 +30,25 @@ _OF_DICTIONARIES = frozenset({"values", "items"})
 def is_passing(facts: Facts, home: Unit, holder: ast.AST) -> bool:
     """Whether a container is gone when prepare is called in `home`, or is made behind it."""
     unit = facts.unit(holder)
-    if not isinstance(unit, Function) or unit.yields or not facts.is_editable(unit):
+    if not facts.is_editable(unit):
         return False
     tree = facts.tree(holder)
     if (made := _whole(tree, holder)) is None:
         return False
+    if not isinstance(unit, Function):
+        return any(_is_gone_after(facts, unit.tree, loop) for loop in _loops(facts, tree, made))
+    if unit.yields:
+        return False
     if unit.original is home:
-        return any(_is_gone_after(facts, unit, loop) for loop in _loops(facts, tree, made))
+        return any(_is_gone_after(facts, unit.node, loop) for loop in _loops(facts, tree, made))
     return home not in units_from(facts, unit.original) and _is_gone_through(facts, unit, tree, made)
 
 
 def _whole(tree: Tree, holder: ast.AST) -> ast.expr | None:
     """A container that is written out, with what repeats it, or what a call hands on: `[self.G] * 2`, `zip(nets)`."""
     node = holder if isinstance(holder, _WRITTEN_OUT) else None
-    if isinstance(holder, ast.Name) and isinstance(call := tree.parents[holder], ast.Call) and call.func is holder:
+    call = tree.parents[holder] if isinstance(holder, (ast.Name, ast.Attribute)) else None
+    if isinstance(call, ast.Call) and call.func is holder:
         node = call  # the pairs that it makes
     while node is not None and isinstance(above := tree.parents[node], ast.BinOp) and isinstance(above.op, ast.Mult):
         node = above
@@ -76,17 +81,23 @@ def _loops(facts: Facts, tree: Tree, node: ast.expr) -> Iterator[ast.For | ast.c
         yield from _loops(facts, tree, above)
 
 
-def _is_gone_after(facts: Facts, unit: Function, loop: ast.For | ast.comprehension) -> bool:
-    """Whether a loop of the home makes nothing that prepare needs, and nothing asks for its names behind it."""
-    tree = facts.tree(loop)
-    whole = loop if isinstance(loop, ast.For) else tree.parents[loop]
-    assert isinstance(whole, (ast.For, *COMPREHENSIONS))
-    inside = list(ast.walk(whole))
-    if any(isinstance(n, ast.Call) and n in origins(facts.values(n), *_MADE) for n in inside):
+def _is_gone_after(facts: Facts, around: ast.AST, loop: ast.For | ast.comprehension) -> bool:
+    """Whether a loop makes nothing that prepare needs, and nothing around it asks for its names behind it."""
+    whole = _all_of(facts.tree(loop), loop)
+    if any(isinstance(n, ast.Call) and n in origins(facts.values(n), *_MADE) for n in ast.walk(whole)):
         return False
+    if isinstance(loop, ast.comprehension):
+        return True
     names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    within = {id(n) for n in inside}
+    within = {id(n) for n in ast.walk(whole)}
     return not any(
         isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) and id(n) not in within
-        for n in ast.walk(unit.node)
+        for n in ast.walk(around)
     )
+
+
+def _all_of(tree: Tree, loop: ast.For | ast.comprehension) -> ast.AST:
+    """A loop, or the comprehension that it is a part of."""
+    whole = loop if isinstance(loop, ast.For) else tree.parents[loop]
+    assert isinstance(whole, (ast.For, *COMPREHENSIONS))
+    return whole

@@ -25,7 +25,7 @@ def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placemen
     of_one = {turning.origin for turning in program.turnings if isinstance(turning.held, ast.DictComp)}
     for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
         for origin in sorted(named.origins - of_one, key=line_of):
-            again = facts.singles.again(origin, *_maker(facts, program, placement, origin))
+            again = facts.singles.again(origin, *_maker(facts, program, placement, named, origin))
             if again is not None:
                 source = facts.source(origin)
                 file, line = facts.file(again), line_of(again)
@@ -58,12 +58,11 @@ def _inside(facts: Facts, placement: Placement, origin: ast.AST) -> ast.stmt:
     return placement.stages.of({origin} | origins(facts.over(origin), Role.OPTIMIZER)).spot.statement
 
 
-def _maker(facts: Facts, program: Program, placement: Placement, origin: ast.AST) -> tuple[Unit, ast.AST]:
+def _maker(facts: Facts, program: Program, placement: Placement, named: Named, origin: ast.AST) -> tuple[Unit, ast.AST]:
     """The unit of which one run makes one object, with a place in it: the home, or what hands it the object."""
     assert program.home is not None
-    elsewhere = next((s for s in placement.stages.elsewhere if origin in s.origins), None)
-    if elsewhere is not None:
-        return elsewhere.unit, elsewhere.call or elsewhere.spot.statement
+    if named.unit is not None:
+        return named.unit, named.call or named.statements[-1]
     if program.start is None or program.entry is None or facts.singles.is_made_in(program.home, origin):
         return program.home, _inside(facts, placement, origin)
     return program.start, program.entry

@@ -55,22 +55,27 @@ def raw_units(facts: Facts, program: Program) -> set[Unit]:
     assert program.home is not None
     if program.home is program.start or program.hands_up:
         return set()
-    inside = units_inside(facts, program)
-    reached = _reached(facts, program)
-    found = reached - inside
+    found = units_beside(facts, program.home, _reached(facts, program))
+    return found | {loop.unit for loop in program.evaluation if are_apart(facts, loop.unit, program.home)}
+
+
+def units_beside(facts: Facts, home: Unit, around: set[Unit]) -> set[Unit]:
+    """Of the units `around` a home those that do not run inside of it alone."""
+    inside = units_from(facts, home)
+    found = around - inside
     waiting = [
         unit
         for unit in inside
         if isinstance(unit, Function)
-        and unit is not program.home
+        and unit is not home
         and any(call.caller not in inside for call in facts.callers(unit))
     ]
     while waiting:
         unit = waiting.pop()
         if unit not in found:
             found.add(unit)
-            waiting += [u for u in _entered(facts, unit) if isinstance(u, Function) and u is not program.home]
-    return found | {loop.unit for loop in program.evaluation if are_apart(facts, loop.unit, program.home)}
+            waiting += [u for u in _entered(facts, unit) if isinstance(u, Function) and u is not home]
+    return found
 
 
 def outsiders(facts: Facts, program: Program) -> Mapping[Function, str]:

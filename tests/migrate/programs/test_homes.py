@@ -135,14 +135,6 @@ def test_homes(decide, source, home, start, targets):
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        (FIT + "net = nn.Linear(1, 1)\nfor lr in (0.1, 0.2):\n    fit(net, lr)\n", "entered again with the same model"),
-        (FIT + "net = nn.Linear(1, 1)\nfit(net, 0.1)\nfit(net, 0.2)\n", "entered again with the same model"),
-        (
-            FIT + "net = nn.Linear(1, 1)\n" + RETRY.replace("0.1)\n", "0.1)\n    save()\n", 1),
-            "entered again with the same",
-        ),
-        (FIT + "net = nn.Linear(1, 1)\n" + RETRY + "else:\n    fit(net, 0.01)\n", "entered again with the same model"),
-        (CLASS + "trainer = Trainer()\nfor i in range(2):\n    trainer.run()\n", "entered again with the same model"),
         (
             LAYERS.replace(
                 "Net(3).fit(torch.ones(2, 3))", "loader = DataLoader(data)\nfor x, y in loader:\n    Net(3).fit(x)"

@@ -76,15 +76,27 @@ def test_what_goes_through_models_holds_nothing_back(convert_text, parts):
 @pytest.mark.parametrize(
     "parts",
     [
-        {"kept": "self.nets = [self.G, self.D]", "shown": RUN.format("self.nets")},
         {"kept": "self.first(self.loader)", "shown": "pass\n\n    def first(self, x):\n        self.nets = [self.G]"},
-        {"first": "nets = [self.G, self.D]", "begun": "nets[0].train()"},
-        {"first": "for net in [self.G, self.D]:\n            net.train()", "begun": "net.train()"},
         {"shown": "for net in self.nets():\n            x = net(x)\n\n    def nets(self):\n        return [self.G]"},
     ],
 )
 def test_what_may_keep_them_does(refused_text, parts):
     refused_text(program(**parts), "MIG901", "for (x,) in self.loader:", ["optimizer"])
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"kept": "self.nets = [self.G, self.D]", "shown": RUN.format("self.nets")},
+        {"first": "nets = [self.G, self.D]", "begun": "nets[0].train()"},
+        {"first": "for net in [self.G, self.D]:\n            net.train()", "begun": "net.train()"},
+    ],
+)
+def test_what_keeps_them_keeps_those_that_are_prepared_above(convert_text, parts):
+    result = convert_text(program(**parts))[1]
+    above = result[: result.index("def train(self)")]
+    assert "self.loader, self.G, self.D = self.accelerator.prepare(" in above
+    assert "        opt_g, opt_d = self.accelerator.prepare(opt_g, opt_d)\n" in result
 
 
 LOADING = """
@@ -138,3 +150,47 @@ LOADING = """
 def test_a_function_that_is_handed_all_objects_to_load_them_prepares_none(convert_text):
     _, text = convert_text(LOADING)
     assert "    model, optimizer = accelerator.prepare(model, optimizer)\n\n    for epoch in" in text
+
+
+PHASES = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    data = TensorDataset(torch.ones(16, 4), torch.ones(16, 1))
+    loaders = {"train": DataLoader(data, batch_size=4, shuffle=True), "val": DataLoader(data, batch_size=4)}
+    SIZES
+
+
+    def train(net, optimizer):
+        for epoch in range(3):
+            for phase in ("train", "val"):
+                net.train(phase == "train")
+                total = 0.0
+                for x, y in loaders[phase]:
+                    with torch.set_grad_enabled(phase == "train"):
+                        loss = nn.functional.mse_loss(net(x), y)
+                        if phase == "train":
+                            optimizer.zero_grad()
+                            loss.backward()
+                            optimizer.step()
+                    total += loss.item() * len(x)
+                print(phase, total / sizes[phase])
+
+
+    net = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    train(net, optimizer)
+"""
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        "sizes = {name: len(loader.dataset) for name, loader in loaders.items()}",
+        "sizes = {}\n    for name, loader in loaders.items():\n        sizes[name] = len(loader.dataset)",
+    ],
+)
+def test_a_script_may_go_through_a_dictionary_of_loaders(convert_text, sizes):
+    _, text = convert_text(PHASES.replace("SIZES", sizes))
+    assert 'loaders["train"], net, optimizer = accelerator.prepare(' in text

@@ -1,0 +1,122 @@
+"""Optimizers that are made anew in each run of a function, which trains a model that was there before.
+
+`fit(epochs, lr, model, ...)` makes its optimizer, and is called for some epochs at one rate, and for some more at
+another. The model and the loaders are prepared once, at a home above; each optimizer where it is made.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.units import Function
+from migrate.programs.home.elsewhere import is_handed_up, parted
+from migrate.programs.home.homes import find
+from migrate.programs.home.naming import bound, covers
+from migrate.programs.home.raw import given, goes_over_raw
+from migrate.programs.reach.callees import reached
+from migrate.programs.reach.outsiders import units_beside, units_from
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.home.homes import Home, Wanted
+    from migrate.programs.home.naming import Named
+    from migrate.programs.loops import LoopFact, Loops
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """The home of the model and the loaders, and what is prepared in other units."""
+
+    home: Home
+    loaders: tuple[Named, ...]
+    optimizers: tuple[Named, ...]
+
+
+def made_anew(
+    facts: Facts, loops: Loops, training: Iterable[LoopFact], wanted: Wanted, together: Home | None
+) -> Anew | None:
+    """A home without those optimizers that functions below it make for themselves; None: there is none.
+
+    It is not asked for where all have names `together`, unless an optimizer gets its name there by a training, or one
+    function goes over a loader as it is prepared there and as it was handed over.
+    """
+    if together is not None and not _late(facts, loops, together, wanted):
+        if not _is_met_both_ways(facts, loops, together, wanted):
+            return None
+    lasting = replace(wanted, optimizers=set())
+    home, loaders = parted(facts, loops, lasting, find(facts, lasting))
+    if home is None or _is_entered_again(facts, home, lasting):
+        return None
+    at_home = home.named(facts, Role.OPTIMIZER, wanted.optimizers)
+    named = {o for each in at_home for o in each.origins} - _late(facts, loops, home, wanted)
+    inside = units_from(facts, home.start, home.unit)
+    steps = [(loop.unit, loops.trained_by(loop)) for loop in training]
+    found = tuple(_made(facts, inside - {home.unit}, steps, wanted.optimizers - named))
+    return Anew(home, loaders, found) if covers(found, wanted.optimizers - named) else None
+
+
+def beside(facts: Facts, optimizers: Iterable[Named]) -> Iterator[Named]:
+    """The schedulers of optimizers that are made anew, where they are made beside them."""
+    for named in optimizers:
+        for each in bound(facts, named.unit, Role.SCHEDULER, None) if named.unit is not None else ():
+            if any(origins(facts.over(o), Role.OPTIMIZER) & named.origins for o in each.origins):
+                yield replace(each, unit=named.unit)
+
+
+def _late(facts: Facts, loops: Loops, home: Home, wanted: Wanted) -> set[ast.AST]:
+    """Where the optimizers were made that have a name at home only once they have trained: `optimizer = fit(model)`."""
+    named = (each for each in home.named(facts, Role.OPTIMIZER, wanted.optimizers) if each.statements)
+    return {o for each in named if all(map(loops.trains, each.statements)) for o in each.origins}
+
+
+def _is_entered_again(facts: Facts, home: Home, lasting: Wanted) -> bool:
+    """Whether a home comes to one of the objects more than once, under whatever name it has there."""
+    named = (*home.named(facts, Role.MODEL, lasting.models), *home.named(facts, Role.LOADER, lasting.loaders))
+    made = {origin for each in named for origin in each.origins}
+    return any(facts.singles.entered_again(home.unit, origin) is not None for origin in made)
+
+
+def _is_met_both_ways(facts: Facts, loops: Loops, home: Home, wanted: Wanted) -> bool:
+    """Whether a loop runs over what a home is handed and prepares, at times as it was before."""
+    handed = given(home.named(facts, Role.LOADER, wanted.loaders))
+    if not handed:
+        return False
+    inside = units_from(facts, home.unit)
+    raw = units_beside(facts, home.unit, units_from(facts, home.start, home.unit))
+    met = (loop for loop in loops.evaluation if loop.loaders & wanted.loaders and loop.unit in raw)
+    return any(goes_over_raw(facts, handed, inside, loop) is None for loop in met)
+
+
+def _made(
+    facts: Facts, inside: Container[Unit], steps: list[tuple[Unit, set[ast.AST]]], wanted: set[ast.AST]
+) -> Iterator[Named]:
+    """The optimizers under the names that they have in functions which make them and go on to train with them."""
+    for unit in facts.functions:
+        if unit not in inside or not facts.is_editable(unit):
+            continue
+        for named in bound(facts, unit, Role.OPTIMIZER, wanted):
+            if _is_its_own(facts, unit, named) and _trains(facts, unit, named, steps):
+                yield replace(named, unit=unit)
+
+
+def _is_its_own(facts: Facts, unit: Function, named: Named) -> bool:
+    """Whether a function makes all that it gives a name, and nothing else holds that by then."""
+    makers = reached(facts, [unit])
+    made = {statement.value for statement in named.statements if isinstance(statement, ast.Assign)}
+    sources = {origin: facts.source(origin) for origin in named.origins}
+    return all(
+        facts.unit(source) in makers and (source in made or is_handed_up(facts, origin))
+        for origin, source in sources.items()
+    )
+
+
+def _trains(facts: Facts, unit: Function, named: Named, steps: list[tuple[Unit, set[ast.AST]]]) -> bool:
+    """Whether a function leads to all training loops that step with an optimizer."""
+    mine = {trains for trains, stepped in steps if stepped & named.origins}
+    return mine <= reached(facts, [unit])
