@@ -19,6 +19,19 @@ class Loaders(Processes):
 
         return skip_first_batches(dataloader, num_batches)
 
+    def steps_per_epoch(self, dataloader: DataLoader[Any]) -> int:
+        """The steps of this process in a pass that trains: what `len(dataloader)` is while nothing is evaluated on it.
+
+        In an evaluation the rows of each batch are shared out, so it has as many steps as on one process, and
+        `len(dataloader)` is that of the last pass. Of a loader that is not prepared its length.
+
+        Raises:
+            TypeError: the loader has no length.
+        """
+        from runtime.data.loader import Prepared
+
+        return dataloader.training_steps() if isinstance(dataloader, Prepared) else len(dataloader)
+
     def join_uneven_inputs(self, joinables: list[Any], even_batches: bool | None = None) -> NoReturn:
         """Not here: processes take the same number of steps, and a wait for one that is done is found and ended.
 

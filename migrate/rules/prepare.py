@@ -27,6 +27,11 @@ A loop that takes batches one by one, as many as the data has, takes no more tha
 
     for step in range(steps):   ->   for step in range(min(steps, len(loader))):
 
+Where a length is taken for a training, and the last pass over the loader may have been an evaluation, which has more
+steps, it is asked for:
+
+    steps = len(loader)   ->   steps = accelerator.steps_per_epoch(loader)
+
 What is made and used only under a condition is prepared under it, an optimizer below its model. A loader that a
 function finds in its module is prepared for all who read it there: `global train_loader` stands at the top of that
 function.
@@ -42,6 +47,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_docstring
 from migrate.analysis.units import Function
+from migrate.programs.evaluation.steps import taken_for_training
 from migrate.programs.prepare.apart import Group, apart
 from migrate.programs.prepare.by_gpus import Kind, by_gpus
 from migrate.programs.training.one_by_one import counted
@@ -68,6 +74,8 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
             _prepare(conversion, draft, stage)
         else:
             _wrap(conversion, draft, stage, stage.call)
+    for length in taken_for_training(conversion):
+        draft.rewrite(length.func, f"{conversion.access.name(length)}.steps_per_epoch")
     for taken in counted(conversion):
         draft.wrap(taken.number, f"min({{it}}, len({ast.unparse(taken.loader)}))")
     _tell_workers(conversion, draft)

@@ -20,7 +20,7 @@ from itertools import islice
 from typing import Any
 
 import torch
-from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset
+from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, SequentialSampler
 
 from runtime.data.order import agreed, agreed_pieces, known_sampler
 from runtime.data.passes import Purpose
@@ -103,6 +103,11 @@ class Feed:
             return None
         left = max(total - since, 0)
         return left // self.unit if self.drops_last else -(-left // self.unit)
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether the order is known to be drawn."""
+        return self.sampler is not None and not isinstance(self.sampler, SequentialSampler)
 
     @property
     def drops_last(self) -> bool:

@@ -115,13 +115,18 @@ class Source:
             )
         return restored
 
-    def length(self) -> int:
-        """The steps of the most recent pass, or of one that would start now; a restored place changes nothing.
+    def length(self, purpose: Purpose | None = None) -> int:
+        """The steps of a pass; None: of the most recent, or of one that would start now.
+
+        A restored place changes nothing. Before the first pass over a loader that shuffles, models in eval mode say
+        nothing of it: they may have been evaluated on other data.
 
         Raises:
             TypeError: the original loader has no length.
         """
-        purpose = self.last_purpose or self.passes.purpose()
+        if purpose is None:
+            is_to_train_on = torch.is_grad_enabled() and self.feed.shuffles
+            purpose = self.last_purpose or (Purpose.TRAINING if is_to_train_on else self.passes.purpose())
         steps = self.feed.steps(purpose, self.feed.place(purpose, self.skip or 0))
         return len(self.feed.base) if steps is None else steps
 
@@ -137,6 +142,10 @@ class Prepared:
 
     def __len__(self) -> int:
         return self._source.length()
+
+    def training_steps(self) -> int:
+        """The steps of a pass that trains, whatever the last one was for."""
+        return self._source.length(Purpose.TRAINING)
 
     def set_epoch(self, epoch: int) -> None:
         """Hand the epoch to whatever of the loader wants to know it: batch sampler, sampler, data set."""

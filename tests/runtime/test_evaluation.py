@@ -109,3 +109,35 @@ def test_evaluation_is_that_of_one_process_when_shared_out(world, one_process):
     for results in run_ranks(evaluate_all, world):
         for case, expected in one_process.items():
             assert (case, results[case]) == (case, expected)
+
+
+def lengths_by_mode():
+    """What loaders say of their steps before the first pass and after an evaluation."""
+    accelerator = Accelerator()
+    data = TensorDataset(*data_of(32))
+    shuffled = DataLoader(data, batch_size=4, shuffle=True)
+    shuffled, ordered, model = accelerator.prepare(shuffled, DataLoader(data, batch_size=4), torch.nn.Linear(4, 3))
+    model.eval()
+    said = [len(shuffled), len(ordered)]
+    with torch.no_grad():
+        said.append(len(shuffled))
+        for _ in shuffled:
+            pass
+    return [*said, len(shuffled), accelerator.steps_per_epoch(shuffled), accelerator.steps_per_epoch(ordered)]
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        # in eval mode one that shuffles is taken for one to train on; without gradients, and after its evaluation, for
+        # what it is; the steps of a training do not change
+        (1, [8, 8, 8, 8, 8, 8]),
+        (2, [4, 8, 8, 8, 4, 4]),
+    ],
+)
+def test_steps_of_a_training_are_not_those_of_an_evaluation(world, expected):
+    assert run_ranks(lengths_by_mode, world) == [expected] * world
+
+
+def test_steps_of_a_loader_that_is_not_prepared():
+    assert Accelerator().steps_per_epoch(DataLoader(TensorDataset(*data_of(10)), batch_size=4)) == 3

@@ -50,8 +50,27 @@ def _measured_early(facts: Facts, program: Program, modes: Modes, loop: LoopFact
             statement = facts.tree(node).statement(node)
             if isinstance(statement, ast.Assign) and writes(statement) & read:
                 if any(facts.loaders(facts.values(each)) & loop.loaders for each in node.args):
-                    if is_trained_on or not modes.is_evaluation_at(node):
+                    if is_trained_on or not _is_known_for_one(facts, modes, loop, node):
                         yield statement
+
+
+def _is_known_for_one(facts: Facts, modes: Modes, loop: LoopFact, call: ast.Call) -> bool:
+    """Whether the runtime knows, where a length is taken, that it is for an evaluation.
+
+    Before the first pass over a loader that shuffles, it takes that for one to train on, unless gradients are off.
+    """
+    if not modes.is_evaluation_at(call):
+        return False
+    return modes.is_without_gradients_at(call) or not any(_may_shuffle(facts, made) for made in loop.loaders)
+
+
+def _may_shuffle(facts: Facts, made: ast.AST) -> bool:
+    """Whether a loader is told to, or how: `DataLoader(data, 8, True)`, `shuffle=flag`, `sampler=...`, `**options`."""
+    source = facts.source(made)
+    if not isinstance(source, ast.Call):
+        return False
+    told = [k.value for k in source.keywords if k.arg in ("shuffle", "sampler", None)] + source.args[2:]
+    return any(not isinstance(each, ast.Constant) or each.value for each in told)
 
 
 def _can_wait(facts: Facts, loop: LoopFact, statement: ast.Assign) -> bool:

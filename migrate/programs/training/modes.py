@@ -110,6 +110,10 @@ class Modes:
         """Whether a pass that began where a call runs would be one of an evaluation."""
         return all(map(self._is_evaluation, self._before(call, self._facts.unit(call))))
 
+    def is_without_gradients_at(self, call: ast.Call) -> bool:
+        """Whether gradients are off wherever a call is reached."""
+        return all(GRADIENTS_OFF in state for state in self._before(call, self._facts.unit(call)))
+
     def _is_evaluation(self, state: State) -> bool:
         return GRADIENTS_OFF in state or self._wanted <= state
 

@@ -208,6 +208,7 @@ AROUND = {
     ("model-placement", "model.cuda()"): put("made"),
     ("model-placement", "model = model.to(device, dtype)"): put("made", **CHOSEN),
     ("prepare", "for step in range(steps):"): one_by_one,
+    ("prepare", "steps = len(loader)"): put("ready", "model.eval()\n{}"),
     ("batch-moves", "x, y = x.to(device), y.to(device)"): put("batch", **CHOSEN),
     ("batch-moves", "batch = {k: v.to(device) for k, v in batch.items()}"): put(
         "batch",
