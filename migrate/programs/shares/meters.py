@@ -14,6 +14,8 @@ from migrate.analysis.syntax import reads
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.units import Class
 
 
@@ -64,8 +66,10 @@ def _method(unit: Function) -> _Method:
         if isinstance(node, ast.AugAssign) and (name := _own(node.target, own)):
             method.grown.setdefault(name, []).append(node.value)
         elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                _assigned(method, target, node.value, own)
+            for target, value in ((each, value) for to in node.targets for each, value in _paired(to, node.value)):
+                _assigned(method, target, value, own)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            _assigned(method, node.target, node.value, own)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
             if name := _own(node.func.value, own):
                 method.grown.setdefault(name, []).extend(node.args)
@@ -75,6 +79,17 @@ def _method(unit: Function) -> _Method:
 
 
 _GROWING = frozenset({"append", "extend", "add"})
+
+
+def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is assigned to what: `self.sum, self.count = 0, 0`."""
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        yield target, value
+        return
+    given = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+    is_each = len(given) == len(target.elts) and not any(isinstance(e, ast.Starred) for e in (*given, *target.elts))
+    for number, each in enumerate(target.elts):
+        yield from _paired(each, given[number] if is_each else value)
 
 
 def _assigned(method: _Method, target: ast.expr, value: ast.expr, own: str) -> None:

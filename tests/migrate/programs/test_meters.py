@@ -41,8 +41,25 @@ def meter(analysed):
     return find
 
 
-def test_an_average(meter):
-    average = meter(AVERAGE + USE)
+RESET = """        self.last = 0
+        self.mean = 0
+        self.total = 0
+        self.count = 0
+"""
+
+
+@pytest.mark.parametrize(
+    "reset",
+    [
+        RESET,
+        "        self.last, self.mean = 0, 0\n        self.total = self.count = 0\n",
+        "        self.last, (self.mean, self.total), self.count = 0, [0, 0], 0\n",
+        "        self.last, self.mean, self.total, self.count = (0,) * 4\n",
+        RESET.replace("self.total =", "self.total: float ="),
+    ],
+)
+def test_an_average(meter, reset):
+    average = meter(AVERAGE.replace(RESET, reset) + USE)
 
     assert average.sums == {"total", "count"}
     assert average.derived == {"last", "mean"}
