@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
     from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
     from migrate.programs.stages import Stage, Stages
@@ -71,11 +72,10 @@ def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> 
     home = program.home
     assert home is not None
     trained = {named.target for named in program.models}
-    trains = [node.lineno for node in facts.own(home) if isinstance(node, ast.Call) and loops.trains(node)]
     for binding in facts.bindings_in(home):
         found = origins(binding.values, Role.MODEL)
         if binding.target in trained and found and not found & program.model_origins:
-            if stages.first.end < binding.statement.lineno < max(trains, default=0):
+            if stages.first.end < binding.statement.lineno and _is_trained_on(facts, loops, program, binding):
                 yield Refusal(
                     binding.statement,
                     "MIG902",
@@ -83,6 +83,22 @@ def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> 
                     "make the optimizer after the model, with its parameters",
                 )
                 return
+
+
+def _is_trained_on(facts: Facts, loops: Loops, program: Program, binding: Binding) -> bool:
+    """Whether something trains below a binding before its name is given to a trained model again, on every way."""
+    home, line = program.home, binding.statement.lineno
+    assert home is not None
+    trains = (node.lineno for node in facts.own(home) if isinstance(node, ast.Call) and loops.trains(node))
+    first = min((at for at in trains if at > line), default=0)
+    tree = facts.tree(binding.statement)
+    return bool(first) and not any(
+        again.target == binding.target
+        and line < again.statement.lineno < first
+        and origins(again.values, Role.MODEL) & program.model_origins
+        and tree.in_block(binding.statement, tree.block(again.statement)) is not None
+        for again in facts.bindings_in(home)
+    )
 
 
 def _trained_before(facts: Facts, loops: Loops, program: Program, stages: Stages) -> Iterator[Refusal]:

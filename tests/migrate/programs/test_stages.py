@@ -137,6 +137,22 @@ def test_what_prepare_would_not_see_is_refused(decide, after, says):
     assert any(says in refusal.why for refusal in program.refusals)
 
 
+def test_a_model_that_is_only_looked_at_may_have_the_name_before_the_next_one_that_is_trained(decide):
+    program, conversion = decide(HEAD + MAKE + FIT + "net = nn.Linear(1, 1)\nprint(net)\n" + MAKE + FIT)
+
+    assert not program.refusals
+    assert stages(conversion) == [["loader", "net", "opt"], ["net", "opt"]]
+
+
+def test_where_the_next_trained_model_is_made_on_some_ways_alone_the_other_one_may_be_trained_on(decide):
+    made = MAKE.replace("\n", "\n    ").rstrip(" ")
+    again = f"net = nn.Linear(1, 1)\nif len(data) > 1:\n    {made}"
+    program, conversion = decide(HEAD + MAKE + FIT + again + FIT)
+
+    assert conversion is None
+    assert any("no optimizer has its parameters" in refusal.why for refusal in program.refusals)
+
+
 def test_data_that_are_drawn_after_a_seed_are_the_same(decide):
     drawn = (
         "torch.manual_seed(1)\nsome, rest = torch.utils.data.random_split(data, [8, 2])\nloader = DataLoader(some)\n"
