@@ -72,10 +72,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                 _settle(conversion, draft, choice)
                 idle.update(idle_functions(conversion, choice))
                 _overwritten(conversion, draft, choice)
-                is_read = device_line(conversion, choice) is not None
-                for other in choice.others:
-                    if not is_read or not choice.stays(other):
-                        draft.remove(other)
+                _settle_others(conversion, draft, choice)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
             else:
                 staying.append(choice)
@@ -253,6 +250,15 @@ def _settle(conversion: Conversion, draft: Draft, choice: Choice) -> None:
     if line is not None and choice.above is not None:
         draft.before(choice.above, line)
     draft.remove(choice.statement)
+
+
+def _settle_others(conversion: Conversion, draft: Draft, choice: Choice) -> None:
+    line = device_line(conversion, choice)
+    for other in choice.others:
+        if line is not None and other in choice.apart:
+            draft.replace(other, line)
+        elif line is None or not choice.stays(other):
+            draft.remove(other)
 
 
 def is_redirected(conversion: Conversion, choice: Choice) -> bool:

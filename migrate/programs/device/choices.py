@@ -51,6 +51,7 @@ class Choice:
     above: ast.stmt | None = None  # the `if` in whose branches it is chosen, among other things
     is_clear: bool = True  # False: the target is given devices at several places in a way that is not understood
     is_read_as_text: bool = False  # before `device = torch.device(device)`, which stays
+    apart: frozenset[ast.stmt] = frozenset()  # those of the others that may run where `statement` did not
 
     def stays(self, other: ast.stmt) -> bool:
         """Whether one of the others is there for those who import the module, if the variable is still read."""
@@ -239,7 +240,7 @@ def _alone(facts: Facts, choice: Choice) -> Choice:
 
 def _joined(facts: Facts, group: list[Choice]) -> Choice:
     """Several statements that come to one choice."""
-    for ways in (_again, _made_of_text, _in_branches, _last):
+    for ways in (_again, _made_of_text, _in_branches, _last, _in_blocks):
         if (found := ways(facts, group)) is not None:
             return found
     return replace(group[0], is_clear=False)
@@ -255,18 +256,35 @@ def _again(facts: Facts, group: list[Choice]) -> Choice | None:
     if not all(any(other.statement is s for s in block) for other in rest):
         return None
     wrapped = [other for other in rest if _wraps(facts, other)]
-    if any(other.cpu != first.cpu for other in rest if other not in wrapped):
-        return None
-    if first.cpu is not None and any(
-        first.statement.lineno < binding.statement.lineno < rest[-1].statement.lineno
-        for binding in facts.bindings
-        if binding.target in first.needs
-    ):
+    if any(other.cpu != first.cpu for other in rest if other not in wrapped) or _is_told_anew(facts, first, rest[-1]):
         return None
     if wrapped and any(read_between(facts, first, rest[-1].statement)):
         is_text = isinstance(first.statement, ast.Assign) and only(facts.values(first.statement.value), Role.TEXT)
         return replace(first, is_read_as_text=True) if is_text and len(rest) == 1 else None
     return replace(first, others=tuple(other.statement for other in rest))
+
+
+def _is_told_anew(facts: Facts, first: Choice, last: Choice) -> bool:
+    """Whether a flag that decides about the CPU is set between two choices."""
+    return first.cpu is not None and any(
+        first.statement.lineno < binding.statement.lineno < last.statement.lineno
+        for binding in facts.bindings
+        if binding.target in first.needs
+    )
+
+
+def _in_blocks(facts: Facts, group: list[Choice]) -> Choice | None:
+    """The same choice in blocks of which one may run without the other: of two loops over folds, of two flags."""
+    first, *rest = group
+    if any(other.cpu != first.cpu or _wraps(facts, other) for other in rest) or _is_told_anew(facts, first, rest[-1]):
+        return None
+    if first.cpu is not None and any(_is_under_test(facts, choice) for choice in group):
+        return None  # where none of them runs, the device is another one
+    tree = facts.tree(first.statement)
+    block = tree.block(first.statement)
+    others = tuple(other.statement for other in rest)
+    apart = frozenset(other for other in others if tree.in_block(other, block) is None)
+    return replace(first, others=others, apart=apart)
 
 
 def _made_of_text(facts: Facts, group: list[Choice]) -> Choice | None:

@@ -238,19 +238,54 @@ def test_a_parameter_that_is_read_often_stays_a_variable(convert_text):
     assert use in result
 
 
-@pytest.mark.parametrize(
-    "second",
-    [
-        'if __name__ == "__main__":\n    device = torch.device("cuda")',
-        'if fast:\n    device = torch.device("cuda" if args.gpu else "cpu")',
-    ],
-    ids=["under the main guard", "a flag inside"],
-)
-def test_a_second_choice_that_would_lose_a_flag(refused, second):
+def test_a_second_choice_that_would_lose_a_flag(refused):
     first = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+    second = 'if fast:\n    device = torch.device("cuda" if args.gpu else "cpu")'
     refused(
         "MIG101", first, ["several places"], imports=f"{first}\n{second}", batch="x, y = x.to(device), y.to(device)"
     )
+
+
+BLOCKS = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.zeros(8, 1), torch.zeros(8, 1))
+loader = DataLoader(data, batch_size=2)
+
+{first}:
+    device = torch.device({chosen})
+    model = nn.Linear(1, 1).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))
+        loss.backward()
+        optimizer.step()
+
+{second}:
+    device = torch.device({chosen})
+    model = nn.Linear(1, 1).to(device)
+    print(model(torch.zeros(2, 1).to(device)))
+"""
+FOLDS = ("for fold in range(2)", "for fold in range(3)")
+FLAGS = ("if len(data) > 2", "if len(data) > 4")
+
+
+@pytest.mark.parametrize(("first", "second"), [FOLDS, FLAGS], ids=["loops", "flags"])
+def test_the_same_choice_in_blocks_of_which_one_may_run_alone_is_made_in_each(convert_text, first, second):
+    _, result = convert_text(BLOCKS.format(first=first, second=second, chosen='"cuda:0"'))
+
+    assert f"{first}:\n    device = accelerator.device\n" in result
+    assert f"{second}:\n    device = accelerator.device\n    model = nn.Linear(1, 1).to(device)\n" in result
+
+
+def test_a_choice_by_a_flag_in_blocks_of_which_none_may_run_stays(convert_text):
+    chosen = '"cuda" if loader.batch_size > 1 else "cpu"'
+    _, result = convert_text(BLOCKS.format(first=FLAGS[0], second=FLAGS[1], chosen=chosen))
+
+    assert "Accelerator" not in result
 
 
 OWN_DEVICE = """
