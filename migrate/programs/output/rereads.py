@@ -10,6 +10,7 @@ from migrate.analysis.known import output
 from migrate.analysis.syntax import LOOPS, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.output.caches import caches
+from migrate.programs.output.filled import filling, holds, looked_into
 from migrate.programs.output.handed_paths import handed_paths
 from migrate.programs.output.made_before import may_be_one, read_below, tails
 from migrate.programs.output.speech import speech
@@ -18,7 +19,7 @@ from migrate.programs.reach.callees import uses_reached
 from migrate.programs.values.outputs import Outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Use
     from migrate.analysis.syntax import Tree
@@ -74,8 +75,27 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
         elif same := _by_tails(made, tails(conversion.facts, path)):
             places = read_below(conversion, use.node, use.unit, _writing(conversion, same))
             found.update((_outside_of_tests(conversion, place), None) for place in places if not voice.is_of_one(place))
+    looking, filled = _of_folders(conversion, voice, kept)
+    found.update(dict.fromkeys(looking))
+    writing = _writing(conversion, [*every, *filled])
     followed = (place for place in found if _may_follow(conversion, place, writing))
     return _needed(conversion, followed, writing)
+
+
+def _of_folders(conversion: Conversion, voice: Voice, kept: Container[ast.AST]) -> tuple[list[ast.stmt], list[Write]]:
+    """The statements that look into folders which something above has filled, and the calls that did."""
+    facts = conversion.facts
+    filled = [(parts, write) for parts, write in filling(conversion) if write[0] not in kept]
+    places: dict[ast.stmt, None] = {}
+    writes: dict[Write, None] = {}
+    for use in uses_reached(facts, conversion.speaking_uses) if filled else ():
+        looked = list(looked_into(facts, use.node))
+        mine = [write for parts, write in filled if any(holds(folder, parts) for folder in looked)]
+        for place in read_below(conversion, use.node, use.unit, _writing(conversion, mine)) if mine else ():
+            if not voice.is_of_one(place):
+                places[_outside_of_tests(conversion, place)] = None
+                writes.update(dict.fromkeys(mine))
+    return list(places), list(writes)
 
 
 def written_paths(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
