@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import walk
 from migrate.programs.marker import is_barrier
+from migrate.programs.output.brought import below_what_is_brought
 from migrate.programs.output.removals import removals
 from migrate.programs.output.rereads import rereads
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 def waits(conversion: Conversion) -> list[ast.stmt]:
     """The statements above which a wait belongs, but for those where the program has seen to it itself."""
-    places = dict.fromkeys([*rereads(conversion), *removals(conversion)])
-    return [place for place in places if not _has_waited(conversion, place)]
+    places = dict.fromkeys([*rereads(conversion), *removals(conversion), *below_what_is_brought(conversion)])
+    return [place for place in places if not is_barrier(place) and not _has_waited(conversion, place)]
 
 
 def _has_waited(conversion: Conversion, place: ast.stmt) -> bool:

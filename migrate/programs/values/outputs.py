@@ -12,6 +12,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import TRIES, argument_at, arguments
 from migrate.analysis.units import Function
 from migrate.programs.marker import is_marked
+from migrate.programs.values.bringing import brings
 from migrate.programs.values.fronts import Fronts
 from migrate.programs.values.services import Services
 from migrate.programs.values.sources import Sources
@@ -50,7 +51,7 @@ class Outputs:
                 return False
             return not self._may_be_there(call) and not self.services.starts(call)
         receiver = self._facts.receiver(call)
-        if self.is_to_file(call) or self._is_on_writer(call.func):
+        if self.is_to_file(call) or self._is_on_writer(call.func) or brings(self._facts, call):
             return True
         if not isinstance(call.func, ast.Attribute) or names:
             return any(self.opens(argument) for argument in arguments(call))
