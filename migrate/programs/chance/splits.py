@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.data import SPLITS
 from migrate.analysis.units import Function
+from migrate.programs.chance.calls import is_draw
 from migrate.programs.chance.draws import Draws
 from migrate.programs.chance.hub import draws_from_numpy, is_seeded_by_system
 from migrate.programs.chance.made_up import made_up_data
@@ -67,6 +68,47 @@ def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, 
         if library and (use.unit in makers or training.isdisjoint(loops.around(use.node, use.unit))):
             found[use.node] = Choice(library)
     return found
+
+
+def draws_above_data(facts: Facts, loops: Loops, program: Program, node: ast.AST) -> bool:
+    """Whether code draws from a stream from which data are made up or chosen below: who leaves it out has others."""
+    inside = [call for call in ast.walk(node) if isinstance(call, ast.Call)]
+    units = reached(facts, (unit for call in inside for unit in facts.targets(call)))
+    inner = [call for unit in units for call in facts.own(unit) if isinstance(call, ast.Call)]
+    drawn = {library for call in (*inside, *inner) for library in _drawn_from(facts, call)}
+    if not drawn:
+        return False
+    own = {*inside, *inner}
+    chosen = facts.once(_Chosen).of(facts, loops, program)
+    return any(
+        choice.library in drawn and call not in own and _may_be_below(facts, node, call)
+        for call, choice in chosen.items()
+    )
+
+
+def _drawn_from(facts: Facts, call: ast.Call) -> set[str]:
+    return {name.partition(".")[0] for name in facts.called(call)} if is_draw(facts, call) else set()
+
+
+def _may_be_below(facts: Facts, node: ast.AST, call: ast.Call) -> bool:
+    """Whether a call may run after some code; in another function it may."""
+    if facts.unit(node) is not facts.unit(call):
+        return True
+    tree = facts.tree(node)
+    return call.lineno > getattr(node, "lineno", 0) or not set(tree.loops(node)).isdisjoint(tree.loops(call))
+
+
+class _Chosen:
+    """The data that programs choose, as they are now: each statement that writes asks for them."""
+
+    def __init__(self, _: Facts) -> None:
+        self._known: dict[tuple[object, ...], dict[ast.Call, Choice]] = {}
+
+    def of(self, facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, Choice]:
+        key = (program.models, program.loaders, program.home, program.start)
+        if key not in self._known:
+            self._known[key] = chosen_data(facts, loops, program)
+        return self._known[key]
 
 
 def _makes_data(unit: Function) -> bool:

@@ -5,7 +5,8 @@
                                              save_image(result, path)
 
 A model, an evaluation or a training must be entered by all of them, and all take from a loader together. Where no
-loader deals the data out, all processes draw the same, so what draws random numbers is for all, too.
+loader deals the data out, all processes draw the same, so what draws random numbers is for all, too. So it is above
+data that are chosen from the same stream: a process that left out some draws would choose others.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import COMPREHENSIONS, unused_name
 from migrate.programs.chance.calls import Drawing, is_draw
+from migrate.programs.chance.splits import draws_above_data
 from migrate.programs.conversion import reaches_model, runs_model, takes
 
 if TYPE_CHECKING:
@@ -66,8 +68,8 @@ def _outermost(conversion: Conversion, statement: ast.stmt) -> list[ast.Call]:
 
 
 def _draws(conversion: Conversion, call: ast.Call) -> bool:
-    """Whether a call draws random numbers that all processes draw alike."""
-    if conversion.program.training_loaders:
+    """Whether a call draws what all processes draw alike; where loaders deal data out: above data that are chosen."""
+    facts, program = conversion.facts, conversion.program
+    if not is_draw(facts, call) and not any(facts.once(Drawing)[unit] for unit in facts.targets(call)):
         return False
-    facts = conversion.facts
-    return is_draw(facts, call) or any(facts.once(Drawing)[unit] for unit in facts.targets(call))
+    return not program.training_loaders or draws_above_data(facts, conversion.loops, program, call)

@@ -53,3 +53,48 @@ def test_where_a_loader_deals_the_data_out_processes_draw_apart_anyway(convert_t
     _, result = convert_text(DRAWN.format(loader=loader, batches="loader", drawn="torch.randn(3)"))
 
     assert "result = " not in result
+
+
+SHOWN = """
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.model_selection import train_test_split
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+np.random.seed(0)
+rows = np.zeros((8, 3))
+{first}
+{second}
+loader = DataLoader(TensorDataset(torch.tensor(train)), batch_size=4)
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for (x,) in loader:
+    optimizer.zero_grad()
+    loss = model(x).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+LOOP = "for row in np.random.choice(len(rows), 3):"
+SHOW = f"{LOOP}\n    plt.imshow(rows[row])"
+GUARDED = "if accelerator.is_main_process:\n    " + SHOW.replace("\n", "\n    ")
+SPLIT = "train, rest = train_test_split(rows)"
+
+
+def test_what_draws_above_a_split_is_run_by_all(convert_text):
+    _, result = convert_text(SHOWN.format(first=SHOW, second=SPLIT))
+
+    assert f"\n{LOOP}\n    if accelerator.is_main_process:\n        plt.imshow(rows[row])" in result
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(SPLIT, SHOW), (SHOW, "train, rest = train_test_split(rows, random_state=1)")],
+    ids=["below the split", "a split with a seed of its own"],
+)
+def test_what_draws_where_no_data_are_chosen_below_is_left_to_one(convert_text, first, second):
+    _, result = convert_text(SHOWN.format(first=first, second=second))
+
+    assert GUARDED in result
