@@ -91,6 +91,8 @@ def _comes_from_host(facts: Facts, node: ast.expr) -> bool:
             waiting += [inner.left, inner.right]
         elif isinstance(inner, ast.UnaryOp):
             waiting.append(inner.operand)
+        elif isinstance(inner, ast.IfExp):  # x.cpu().numpy() if use_gpu else x.numpy()
+            waiting += [inner.body, inner.orelse]
         elif isinstance(inner, (ast.List, ast.Tuple)):
             waiting += inner.elts
         elif isinstance(inner, ast.Name) and inner not in seen:

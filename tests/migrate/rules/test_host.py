@@ -164,6 +164,7 @@ print(score(model, torch.ones(3, 2).cuda()))
         ("ranked = model(rows).squeeze(1).cpu().numpy()", True),
         ("found = model(rows).detach().cpu()\n    ranked = found[:, 0]", True),
         ("ranked = model(rows)\n    ranked = ranked.cpu()", True),
+        ("ranked = model(rows).cpu().data.numpy() if rows.is_cuda else model(rows).data.numpy()", True),
         ("ranked = model(rows).cpu()\n    ranked = model(rows)", False),
         ("ranked = model(rows)\n    if ranked.sum() > 0:\n        ranked = model(rows).cpu()", True),
     ],
