@@ -39,6 +39,9 @@ def drop(conversion: Conversion, draft: Draft, calls: Iterable[ast.Call]) -> Non
         if (loop := _putting_back(conversion, statement, gone)) is not None:
             draft.remove(loop)
             continue
+        if isinstance(statement, ast.Assign) and _makes_list(conversion, statement) and says_nothing(statement, gone):
+            draft.rewrite(statement.value, f"list({ast.unparse(without(statement.value, gone))})")
+            continue
         if says_nothing(statement, gone) or _is_thrown_away(conversion, statement, gone):
             draft.remove(statement)
             continue
@@ -189,6 +192,9 @@ def _is_device_or_option(given: ast.expr | ast.keyword, device: ast.expr | None)
 # --- what is left of a statement ------------------------------------------------------------------------------------
 
 
+_OF_LISTS = frozenset("append extend insert pop remove sort reverse clear copy".split())
+
+
 def says_nothing(statement: ast.stmt, gone: set[ast.Call]) -> bool:
     """Whether a statement without the calls assigns names to themselves, or computes nothing."""
     if isinstance(statement, ast.Expr):
@@ -196,6 +202,23 @@ def says_nothing(statement: ast.stmt, gone: set[ast.Call]) -> bool:
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         return same(statement.targets[0], without(statement.value, gone))
     return False
+
+
+def _makes_list(conversion: Conversion, statement: ast.Assign) -> bool:
+    """`images = [image.to(device) for image in images]`, where the list is changed below: a tuple cannot be."""
+    name, made = statement.targets[0], statement.value
+    is_list = isinstance(made, ast.Call) and "builtins.list" in conversion.facts.called(made)
+    if not isinstance(name, ast.Name) or not (is_list or isinstance(made, ast.ListComp)):
+        return False
+    tree = conversion.facts.tree(statement)
+    named = (n for n in ast.walk(tree.function(statement)) if isinstance(n, ast.Name) and n.id == name.id)
+    above = ((node, tree.parents[node]) for node in named if node.lineno > statement.lineno)
+    return any(
+        (isinstance(parent, ast.Subscript) and parent.value is node and not isinstance(parent.ctx, ast.Load))
+        or (isinstance(parent, ast.Attribute) and parent.attr in _OF_LISTS)
+        or isinstance(parent, (ast.AugAssign, ast.BinOp))
+        for node, parent in above
+    )
 
 
 def _is_thrown_away(conversion: Conversion, statement: ast.stmt, gone: set[ast.Call]) -> bool:

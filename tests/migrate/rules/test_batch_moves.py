@@ -641,3 +641,38 @@ def test_a_batch_that_meets_what_was_scaled_on_the_cpu_stays_there(convert_text)
     _, result = convert_text(SCALED_BACK)
 
     assert "device_placement=[False, True, True]" in result
+
+
+PICTURES = """\
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+rows = [(torch.ones(1), torch.ones(1)) for _ in range(8)]
+loader = DataLoader(rows, batch_size=2, collate_fn=lambda rows: tuple(zip(*rows)))
+model = nn.Linear(1, 1).to(device)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for images, targets in loader:
+    images = list(image.to(device) for image in images)
+    targets = [target.to(device) for target in targets]
+    {changed}
+    loss = nn.functional.mse_loss(model(torch.stack(images)), torch.stack(targets))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("changed", ["images[0] = images[1]", "images.pop()"])
+def test_a_list_that_is_changed_stays_one(convert_text, changed):
+    _, result = convert_text(PICTURES.format(changed=changed))
+
+    assert f"    images = list(images)\n    {changed}\n" in result
+    assert "targets =" not in result
+
+
+def test_a_list_that_is_only_read_is_the_batch(convert_text):
+    _, result = convert_text(PICTURES.format(changed="shape = images[0].shape"))
+
+    assert "images =" not in result
