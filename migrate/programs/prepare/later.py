@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data, same
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import LOOPS, arguments
 from migrate.analysis.units import Function
 from migrate.programs.chance.in_step import is_in_step
 from migrate.programs.chance.initial import draws_in
+from migrate.programs.home.naming import is_local
 from migrate.programs.prepare.irregular import sets_requires_grad
 from migrate.programs.processes.replicas import chance
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.reach.repeats import may_follow
 from migrate.programs.values.lengths import is_after
@@ -86,11 +88,11 @@ def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> 
 
 
 def _is_trained_on(facts: Facts, loops: Loops, program: Program, binding: Binding) -> bool:
-    """Whether something trains below a binding before its name is given to a trained model again, on every way."""
+    """Whether something below a binding trains by its name, before that is given to a trained model on every way."""
     home, line = program.home, binding.statement.lineno
     assert home is not None
-    trains = (node.lineno for node in facts.own(home) if isinstance(node, ast.Call) and loops.trains(node))
-    first = min((at for at in trains if at > line), default=0)
+    trains = (node for node in facts.own(home) if isinstance(node, ast.Call) and loops.trains(node))
+    first = min((n.lineno for n in trains if n.lineno > line and _is_read_by(facts, n, binding.target)), default=0)
     tree = facts.tree(binding.statement)
     return bool(first) and not any(
         again.target == binding.target
@@ -98,6 +100,18 @@ def _is_trained_on(facts: Facts, loops: Loops, program: Program, binding: Bindin
         and origins(again.values, Role.MODEL) & program.model_origins
         and tree.in_block(binding.statement, tree.block(again.statement)) is not None
         for again in facts.bindings_in(home)
+    )
+
+
+def _is_read_by(facts: Facts, call: ast.Call, name: str) -> bool:
+    """Whether the statement around a call that trains, or what it leads to, reads something by its name."""
+    tree = facts.tree(call)
+    above = [tree.statement(call), *(node for node in tree.up(call) if isinstance(node, LOOPS))]
+    entered = (unit for node in ast.walk(above[-1]) if isinstance(node, ast.Call) for unit in facts.targets(node))
+    inner = (n for unit in reached(facts, entered) if not is_local(unit, name) for n in facts.own(unit))
+    return any(
+        isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+        for node in (*ast.walk(above[-1]), *inner)
     )
 
 

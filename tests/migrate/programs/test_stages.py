@@ -144,6 +144,14 @@ def test_a_model_that_is_only_looked_at_may_have_the_name_before_the_next_one_th
     assert stages(conversion) == [["loader", "net", "opt"], ["net", "opt"]]
 
 
+def test_a_model_that_is_only_looked_at_may_keep_the_name_where_what_is_trained_below_has_another_one(decide):
+    other = MAKE.replace("net", "other") + "fit(other, opt)\n"
+    program, conversion = decide(HEAD + MAKE + FIT + "net = nn.Linear(1, 1)\nprint(net)\n" + other)
+
+    assert not program.refusals
+    assert stages(conversion) == [["loader", "net", "opt"], ["other", "opt"]]
+
+
 def test_where_the_next_trained_model_is_made_on_some_ways_alone_the_other_one_may_be_trained_on(decide):
     made = MAKE.replace("\n", "\n    ").rstrip(" ")
     again = f"net = nn.Linear(1, 1)\nif len(data) > 1:\n    {made}"
