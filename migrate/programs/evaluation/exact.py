@@ -176,11 +176,11 @@ def _check_rows(facts: Facts, loop: LoopFact) -> None:
 
 def _check_models(facts: Facts, program: Program) -> None:
     """A model that draws random numbers when it is evaluated would draw others for a share of the batch."""
-    for origin in program.model_origins:
-        for value in facts.values(origin) if isinstance(origin, ast.expr) else ():
-            for member in value.unit.lookup("forward") if isinstance(value.unit, Class) else ():
-                if isinstance(member.unit, Function) and draws_in_evaluation(facts, member.unit, frozenset()):
-                    raise NotShared(f"{value.name.rpartition('.')[2]}.forward draws random numbers")
+    values = {v for origin in program.model_origins if isinstance(origin, ast.expr) for v in facts.values(origin)}
+    for value in sorted(values, key=lambda each: each.name):
+        for member in value.unit.lookup("forward") if isinstance(value.unit, Class) else ():
+            if isinstance(member.unit, Function) and draws_in_evaluation(facts, member.unit, frozenset()):
+                raise NotShared(f"{value.name.rpartition('.')[2]}.forward draws random numbers")
 
 
 def _check_mode(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> None:
