@@ -272,7 +272,11 @@ def _all_reduce(world: World, tensors: list[Tensor], reduction: str, is_checked:
     kind = dist.ReduceOp.MAX if reduction == "max" else dist.ReduceOp.SUM
 
     def summed(flat: Tensor) -> None:
-        run(dist.all_reduce, "reduce", torch.view_as_real(flat) if flat.is_complex() else flat, op=kind)
+        if flat.dtype is torch.int16:  # neither gloo nor NCCL has sums of these
+            run(dist.all_reduce, "reduce", wide := flat.int(), op=kind)
+            flat.copy_(wide)
+        else:
+            run(dist.all_reduce, "reduce", torch.view_as_real(flat) if flat.is_complex() else flat, op=kind)
 
     _flattened(world, tensors, summed)
 
@@ -327,7 +331,10 @@ def broadcast_tensors(world: World, tensors: list[Tensor], source: int = 0, call
         return
     place = world.place_of(tensors)
     if len(tensors) == 1 and tensors[0].is_contiguous() and tensors[0].device == place:
-        run(dist.broadcast, call, tensors[0], src=source)
+        own = tensors[0].detach()
+        if place == world.device and not own.is_complex():  # see below
+            own = own.view(-1).view(torch.uint8)  # neither gloo nor NCCL knows all dtypes
+        run(dist.broadcast, call, own, src=source)
         return
     if place != world.device:  # one message of bytes would make the device see one dtype as another
         _flattened(world, tensors, lambda flat: run(dist.broadcast, call, flat, src=source))

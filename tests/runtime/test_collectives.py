@@ -97,6 +97,19 @@ def gathers():
     ]
 
 
+def large_ones():
+    a = Accelerator(cpu=True)
+    told = [broadcast(torch.full((4000,), a.process_index).to(dtype), from_process=1) for dtype in DTYPES]
+    assert [tensor.dtype for tensor in told] == list(DTYPES)
+    assert all(tensor.to(torch.complex128).eq(1).all() for tensor in told)
+    return a.reduce(torch.full((4000,), 1 + a.process_index, dtype=torch.int16)).unique().tolist()
+
+
+def test_large_tensors_of_any_dtype_travel():
+    """They go by themselves, and gloo and NCCL do not know all dtypes."""
+    assert run_ranks(large_ones, 2) == [[3], [3]]
+
+
 def test_gather_joins_in_rank_order():
     for text, mixed, shapes, numbers, dtypes, sparse in run_ranks(gathers, 2):
         assert text == "TypeError: gather takes tensors, and got: str. Use gather_object for other objects."
