@@ -244,7 +244,7 @@ def _resolve_one(option: Option, arguments: Mapping[str, Any], environ: Mapping[
     argument = arguments.get(option.name)
     found, origin = option.default, Provenance(Source.DEFAULT)
     if argument is not None and argument != option.default:
-        found, origin = argument, Provenance(Source.ARGUMENT)
+        found, origin = argument, Provenance(Source.ARGUMENT, option.name)
     elif option.variable and option.variable in environ:
         found, origin = environ[option.variable], Provenance(Source.ENVIRONMENT, option.variable)
     try:

@@ -156,6 +156,8 @@ class Handlers:
         """
         slots: dict[str, Any] = {slot.name: slot.default_factory for slot in dataclasses.fields(cls)}
         given: dict[str, Any] = {}
+        if isinstance(handlers, Handler):
+            raise ConfigurationError(f"kwargs_handlers is a list: [{type(handlers).__name__}(...)].")
         for handler in handlers or []:
             slot = next((name for name, kind in slots.items() if isinstance(handler, kind)), None)
             if slot is None:

@@ -33,8 +33,8 @@ def test_precision_comes_from_argument_then_environment_then_default(argument, v
     [
         (1, None, 1, "default"),
         (1, "4", 4, "environment (ACCELERATE_GRADIENT_ACCUMULATION_STEPS)"),
-        (2, "4", 2, "argument"),
-        (2, None, 2, "argument"),
+        (2, "4", 2, "argument (gradient_accumulation_steps)"),
+        (2, None, 2, "argument (gradient_accumulation_steps)"),
     ],
 )
 def test_accumulation_steps_at_their_default_leave_the_environment_to_decide(argument, variable, expected, origin):
@@ -53,9 +53,10 @@ def test_cpu_is_read_from_the_environment(text, expected):
 @pytest.mark.parametrize(
     ("arguments", "environ", "says"),
     [
-        ({"mixed_precision": "fp8"}, {}, "'fp8' is not known. Known: no, bf16, fp16. It came from: argument."),
+        ({"mixed_precision": "fp8"}, {}, "'fp8' is not known. Known: no, bf16, fp16. It came from: argument"),
         ({}, {"ACCELERATE_MIXED_PRECISION": "half"}, "'half'.*environment \\(ACCELERATE_MIXED_PRECISION\\)"),
-        ({"data_seed": "one"}, {}, "data_seed='one' is not a whole number. It came from: argument."),
+        ({"data_seed": "one"}, {}, "data_seed='one' is not a whole number. It came from: argument"),
+        ({"device_placement": "maybe"}, {}, "'maybe' is neither yes nor no.*argument \\(device_placement\\)"),
         ({"gradient_accumulation_steps": 0}, {}, "0 is not a whole number of at least 1"),
         ({}, {"ACCELERATE_GRADIENT_ACCUMULATION_STEPS": "auto"}, "'auto' is not a whole number"),
         ({}, {"ACCELERATE_USE_CPU": "maybe"}, "'maybe' is neither yes nor no"),
@@ -95,6 +96,8 @@ def test_split_batches_is_honoured_in_both_places():
 def test_handlers_are_one_of_a_kind():
     with pytest.raises(ConfigurationError, match="two GradScalerKwargs"):
         Accelerator(cpu=True, kwargs_handlers=[GradScalerKwargs(), GradScalerKwargs()])
+    with pytest.raises(ConfigurationError, match=r"kwargs_handlers is a list: \[GradScalerKwargs\(\.\.\.\)\]"):
+        Accelerator(cpu=True, kwargs_handlers=GradScalerKwargs())
     with pytest.raises(ConfigurationError, match="has a dict"):
         Accelerator(cpu=True, kwargs_handlers=[{}])
 
