@@ -2,6 +2,7 @@
 
 A pass begins with its first batch and ends when its loop does: exhausted, left with `break`, or by an exception. During
 the body of the last step it is still there. Passes nest (a validation in the middle of an epoch); the innermost counts.
+Loops are the program's, not an accelerator's: one that is made somewhere else in the program knows of them, too.
 """
 
 from __future__ import annotations
@@ -40,19 +41,25 @@ class Pass:
         return self.step == self.steps
 
 
+_going_on: list[Pass] = []  # in this process, outermost first; a pass that is over takes itself out
+
+
 class Passes:
-    """The passes of one accelerator, outermost first, and the models that tell training from evaluation."""
+    """The passes that are going on, as an accelerator sees them; its models, which tell training from evaluation."""
 
     def __init__(self, rank: int) -> None:
         self._rank = rank
-        self._going_on: list[Pass] = []
         self.models: list[nn.Module] = []  # prepared models without wrappers, whose mode may be another
-        self.weight = 1.0  # of the innermost pass, see Share.weight
 
     @property
     def current(self) -> Pass | None:
         """The innermost pass; None outside of any."""
-        return self._going_on[-1] if self._going_on else None
+        return _going_on[-1] if _going_on else None
+
+    @property
+    def weight(self) -> float:
+        """That of the innermost pass, see `Share.weight`."""
+        return _going_on[-1].weight if _going_on else 1.0
 
     def purpose(self) -> Purpose:
         """What a pass that starts now is for.
@@ -65,22 +72,15 @@ class Passes:
 
     def begin(self, started: Pass) -> None:
         """A new innermost pass."""
-        self._going_on.append(started)
-        self.weight = 1.0
+        _going_on.append(started)
 
     def advance(self, of: Pass, share: Share | None) -> None:
         """The next step of a pass has this share."""
         of.step += 1
-        if share is of.share:
-            return
-        of.share = share
-        of.weight = 1.0 if share is None else share.weight(self._rank)
-        self._set_weight()
+        if share is not of.share:
+            of.share = share
+            of.weight = 1.0 if share is None else share.weight(self._rank)
 
     def end(self, ended: Pass) -> None:
         """The loop over this pass is over. Others may go on, in any order."""
-        self._going_on.remove(ended)
-        self._set_weight()
-
-    def _set_weight(self) -> None:
-        self.weight = self._going_on[-1].weight if self._going_on else 1.0
+        _going_on.remove(ended)

@@ -85,6 +85,23 @@ def test_views_follow_the_accelerator_that_was_made_last():
     assert Accelerator(cpu=True).state.mixed_precision == "no"
 
 
+def evaluated_elsewhere():
+    """A loop over a loader of one accelerator, in which another one is asked."""
+    loader = Accelerator(cpu=True, split_batches=True).prepare(DataLoader(range(5), batch_size=2))
+    other = Accelerator(cpu=True)
+    assert other.prepare(loader) is loader
+    with torch.no_grad():
+        gathered = [other.gather_for_metrics(batch).tolist() for batch in loader]
+        ends = [GradientState().end_of_dataloader for _ in loader]
+    return gathered, ends, GradientState().in_dataloader
+
+
+def test_loops_are_known_to_every_accelerator():
+    """A second one, made where a model is evaluated, counted rows that are only there so that each process has some."""
+    expected = [[0, 1], [2, 3], [4]], [False, False, True], False
+    assert run_ranks(evaluated_elsewhere, 2) == [expected, expected]
+
+
 def prepared_by_function():
     a = Accelerator(cpu=True)
     own = [batch.tolist() for batch in prepare_data_loader(DataLoader(range(8), batch_size=2))]
