@@ -187,6 +187,7 @@ class Checkpointing(Files):
         for hook in list(self._load_hooks.values()):
             hook(models, str(choice.folder))
         self._restore(choice, models, load_model_func_kwargs)
+        self._accumulation.forget()
         project = self.project_configuration
         if project.automatic_checkpoint_naming:
             own = choice.manifest.iteration if choice.manifest is not None else None

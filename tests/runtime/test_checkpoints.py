@@ -549,6 +549,19 @@ def test_a_save_between_two_steps_is_warned_of(tmp_path):
         accelerator.save_state(tmp_path / "a")
 
 
+def test_a_window_begins_anew_when_a_state_is_loaded(tmp_path):
+    """Micro-steps of before counted for the first window after it."""
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    model = accelerator.prepare(nn.Linear(1, 1))
+    accelerator.save_state(tmp_path / "a")
+    with accelerator.accumulate(model):
+        pass
+    accelerator.load_state(tmp_path / "a")
+    assert accelerator.sync_gradients  # so that gradients of before can be cleared
+    with accelerator.accumulate(model):
+        assert not accelerator.sync_gradients
+
+
 def test_models_of_other_formats(tmp_path):
     class Extra(nn.Linear):
         note = "first"
