@@ -17,11 +17,12 @@ import os
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch import nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.utils.data import DataLoader
 
 from runtime.accumulation import Accumulation
@@ -272,17 +273,19 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
 
         Raises:
             UnsupportedArgument: `slice_fn_for_dispatch`.
+            PrepareError: batches are left out of it already, and each process would leave out others.
         """
         if slice_fn_for_dispatch is not None:
             raise UnsupportedArgument("prepare_data_loader(slice_fn_for_dispatch=...)", "Leave it out.")
         from runtime.data.feeds import Dealing
-        from runtime.data.loader import Prepared, prepared_loader
+        from runtime.data.loader import Prepared, behind, prepared_loader
         from runtime.data.seeded import seeded
 
-        if isinstance(data_loader, Prepared):
-            return data_loader
         if (known := self._known(data_loader)) is not None:
             return known
+        if isinstance(data_loader, Prepared):
+            prepare_it = partial(self.prepare_data_loader, device_placement=device_placement)
+            return self._remember(data_loader, behind(data_loader, prepare_it, self.num_processes))
         moves = self.device_placement if device_placement is None else device_placement
         config = self.config
         result = prepared_loader(

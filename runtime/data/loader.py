@@ -34,11 +34,12 @@ from runtime.data.feeds import Dealing, Feed, Local, Planned, Steps, has_own_ite
 from runtime.data.filling import Filling
 from runtime.data.passes import Pass, Passes, Purpose
 from runtime.data.place import Place, Restored
+from runtime.data.plan import Share
 from runtime.data.prefetch import Stay, transfer
 from runtime.data.streams import Opaque, Stream
 from runtime.data.uneven import warn_if_uneven
 from runtime.devices import Streams
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, PrepareError
 from runtime.world import World
 
 
@@ -53,6 +54,7 @@ class Source:
     place: Place
     filling: Filling | None = None
     skip: int | None = None  # steps that every pass leaves out, where the script says so
+    is_prepared: bool = True  # False: only steps are left out, of a loader that is still to be prepared
     last_purpose: Purpose | None = None
 
     def iterate(self) -> Iterator[Any]:
@@ -236,7 +238,7 @@ def skip_first_batches(dataloader: DataLoader[Any], num_batches: int = 0) -> Dat
     pass begins, and nothing is left out twice; if that is the end of an epoch and nothing is to be left out, a new one.
 
     Args:
-        dataloader: a prepared loader, or any other on one process.
+        dataloader: a prepared loader, or any other on one process, which may be prepared then.
         num_batches: steps of one process, as its loop counts them.
 
     Raises:
@@ -249,8 +251,26 @@ def skip_first_batches(dataloader: DataLoader[Any], num_batches: int = 0) -> Dat
         skip = (source.skip or 0) + num_batches
         return _around(source.feed.base, replace(source, skip=skip, last_purpose=None))
     passes, feed = Passes(0), Local(dataloader, World(), Dealing())
-    source = Source(feed, passes, Accumulation(1, passes), Stay(), Place(feed), skip=num_batches)
+    source = Source(feed, passes, Accumulation(1, passes), Stay(), Place(feed), skip=num_batches, is_prepared=False)
     return _around(dataloader, source)
+
+
+def behind(loader: Prepared, prepare: Callable[[DataLoader[Any]], DataLoader[Any]], processes: int) -> DataLoader[Any]:
+    """The loader itself if it is prepared; one that only leaves batches out of another, with that one prepared.
+
+    Raises:
+        PrepareError: there are several processes, and which of its batches are theirs is told by the prepared one.
+    """
+    source = loader._source  # noqa: SLF001  its own class
+    if source.is_prepared:
+        return cast("DataLoader[Any]", loader)
+    skip = source.skip or 0
+    if skip and processes > 1:
+        raise PrepareError(
+            f"prepare(skip_first_batches(loader, {skip})): steps of several processes can be left out of a prepared "
+            f"loader only. Turn it round: skip_first_batches(prepare(loader), {skip})."
+        )
+    return skip_first_batches(prepare(source.feed.base), skip)
 
 
 def feed_for(base: DataLoader[Any], world: World, dealing: Dealing) -> Feed:

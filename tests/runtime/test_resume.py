@@ -13,7 +13,7 @@ from test_training import LOADERS, Numbers, rows
 from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler, Sampler, WeightedRandomSampler
 
-from runtime import Accelerator, DataLoaderConfiguration
+from runtime import Accelerator, DataLoaderConfiguration, skip_first_batches
 from runtime.errors import ConfigurationError
 
 STOP = 2
@@ -321,6 +321,25 @@ def test_a_plain_loader_can_be_skipped_too():
     loader = accelerator.skip_first_batches(DataLoader(Numbers(), batch_size=4), 5)
     assert [rows(batch) for batch in loader] == [[20, 21, 22]]
     assert isinstance(loader, DataLoader)
+
+
+def skipped_and_then_prepared():
+    accelerator = Accelerator(cpu=True)
+    data = DataLoader(Numbers(), batch_size=4)
+    with pytest.raises(TypeError, match=r"skip_first_batches\(prepare\(loader\), 1\)"):
+        accelerator.prepare(skip_first_batches(data, 1))
+    return [rows(batch) for batch in accelerator.prepare(skip_first_batches(data, 0))]
+
+
+def test_a_loader_of_which_steps_are_left_out_can_be_prepared():
+    """It came back as it was: on several processes each had all batches, and on a GPU they were not moved."""
+    accelerator = Accelerator(cpu=True)
+    plain = skip_first_batches(DataLoader(Numbers(), batch_size=4), 5)
+    loader = accelerator.prepare(plain)
+    assert loader is accelerator.prepare(plain) is not plain
+    assert [rows(batch) for batch in loader] == [[20, 21, 22]]
+    first, second = run_ranks(skipped_and_then_prepared, 2)
+    assert [first[0], second[0], len(first), len(second)] == [[0, 1, 2, 3], [4, 5, 6, 7], 3, 3]
 
 
 def test_what_a_checkpoint_restored_is_not_skipped_again():
