@@ -39,6 +39,11 @@ class Accumulation:
         """What `backward` divides a loss by: the micro-steps of a window."""
         return self._length or self.steps
 
+    @property
+    def asks_for_the_last(self) -> bool:
+        """Whether it makes a difference that a batch is the last of a pass."""
+        return self.steps > 1 and self._ends_with_pass
+
     def window(self, models: tuple[nn.Module, ...], no_sync: NoSync) -> AbstractContextManager[None]:
         """A context for one micro-step of these models."""
         if self.steps == 1:

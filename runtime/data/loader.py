@@ -91,8 +91,11 @@ class Source:
 
     def _run(self, steps: Steps, going_on: Pass) -> Iterator[Any]:
         self.passes.begin(going_on)
+        steps = self.transfer.through(steps)
+        if going_on.steps is None and self.accumulation.asks_for_the_last:
+            steps = _until_known(steps, going_on)
         try:
-            for batch, share in self.transfer.through(steps):
+            for batch, share in steps:
                 self.passes.advance(going_on, share)
                 yield batch
         finally:
@@ -131,6 +134,23 @@ class Source:
             purpose = self.last_purpose or (Purpose.TRAINING if is_to_train_on else self.passes.purpose())
         steps = self.feed.steps(purpose, self.feed.place(purpose, self.skip or 0))
         return len(self.feed.base) if steps is None else steps
+
+
+def _until_known(steps: Steps, going_on: Pass) -> Steps:
+    """The steps of a pass that nobody knows the number of, each when the next one is there: so the last is told."""
+    waiting: list[tuple[Any, Share | None]] = []
+    failure = None
+    try:
+        for step in steps:
+            yield from waiting
+            waiting = [step]
+    except Exception as error:  # noqa: BLE001  raised below, when the step before it was given
+        failure = error
+    else:
+        going_on.steps = going_on.step + len(waiting)
+    yield from waiting
+    if failure is not None:
+        raise failure
 
 
 class Prepared:

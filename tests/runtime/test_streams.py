@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
 import torch
 from ranks import run_ranks
+from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from runtime import Accelerator
@@ -48,3 +50,48 @@ def test_two_processes_read_and_collate_what_is_theirs():
     working = [batch for step in zip(found[0][2], found[1][2], strict=True) for batch in step]
     assert working == [[0, 2, 4], [1, 3, 5], [6, 8, 10], [7, 9, 11], [12, 14, 16], [13, 15, 17]]
     assert found[0][3] == [[0, 2, 4, 6, 8, 10, 12, 14, 16]]  # split by node already: used as it is
+
+
+class Endless(IterableDataset):
+    """Has no length, and fails at its end where it is told to."""
+
+    def __init__(self, count, fails=False):
+        self.count, self.fails = count, fails
+
+    def __iter__(self):
+        yield from torch.arange(float(self.count)).unsqueeze(1)
+        if self.fails:
+            raise OSError("the connection is gone")
+
+
+def windows(count, fails=False):
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=4)
+    model, loader = accelerator.prepare(nn.Linear(1, 1), DataLoader(Endless(count, fails), batch_size=1))
+    due = []
+    for _ in range(2):
+        for batch in loader:
+            with accelerator.accumulate(model):
+                accelerator.backward(model(batch).sum())
+                due.append(accelerator.sync_gradients)
+    return due
+
+
+@pytest.mark.parametrize("world", [1, 2])
+def test_the_last_batch_of_a_stream_without_a_length_ends_a_window(world):
+    """It was taken for any other: its gradients went into the first window of the next epoch, or were lost."""
+    for due in [windows(6)] if world == 1 else run_ranks(windows, world, 6 * world):
+        assert due == 2 * [False, False, False, True, False, True]
+
+
+def test_a_stream_that_fails_has_given_what_it_had():
+    due = []
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    model, loader = accelerator.prepare(nn.Linear(1, 1), DataLoader(Endless(3, fails=True), batch_size=1))
+    batches = iter(loader)
+    for _ in range(3):
+        next(batches)
+        with accelerator.accumulate(model):
+            due.append(accelerator.sync_gradients)
+    with pytest.raises(OSError, match="the connection is gone"):
+        next(batches)
+    assert due == [False, True, False]
