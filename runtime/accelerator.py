@@ -311,7 +311,8 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
             return scheduler
         if (known := self._known(scheduler)) is not None:
             return known
-        times = 1 if self.split_batches else self.num_processes
+        counts_samples = not isinstance(scheduler, ReduceLROnPlateau)  # it counts what it is told
+        times = self.num_processes if counts_samples and not self.split_batches else 1
         is_direct = times == 1 and self._accumulation.steps == 1 and not isinstance(self._precision, Fp16)
         result = scheduler
         if self.step_scheduler_with_optimizer and not is_direct:

@@ -264,6 +264,24 @@ def test_accumulation_steps_on_the_last_batch():
     assert len(rates) == 15
 
 
+def told_a_metric():
+    accelerator = Accelerator(cpu=True)
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=2)
+    _, optimizer, scheduler = accelerator.prepare(model, optimizer, scheduler)
+    rates = []
+    for _ in range(5):
+        scheduler.step(1.0)
+        rates.append(optimizer.param_groups[0]["lr"])
+    return rates
+
+
+def test_a_metric_is_counted_once_however_many_processes_have_measured_it():
+    assert told_a_metric() == [1.0, 1.0, 1.0, 0.5, 0.5]
+    assert run_ranks(told_a_metric, 2) == 2 * [told_a_metric()]
+
+
 def assorted():
     """What can only be seen on several processes, in one start of them."""
     accelerator = Accelerator(cpu=True)
