@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from runtime.collectives import broadcast_tensors
 from runtime.errors import BackwardError
-from runtime.strategies.base import Strategy, has_distributed_tensors
+from runtime.strategies.base import Ground, Strategy, has_distributed_tensors
 from runtime.strategies.gradients import are_equal_everywhere, average_gradients, counts_of_gradients
 from runtime.strategies.hooks import register_hook
 from runtime.strategies.statistics import with_joined_statistics
@@ -36,6 +37,7 @@ _WAY_OUT = (
 
 _UNFINISHED = "Expected to have finished reduction in the prior iteration"
 _SAYING_SO = "DistributedDataParallelKwargs(find_unused_parameters=True)"
+_RELEASED = "were frozen when it was prepared, and are trained now"
 
 
 class Replica(DistributedDataParallel):
@@ -45,8 +47,9 @@ class Replica(DistributedDataParallel):
     whenever a model is evaluated, a forward without gradients exchanges nothing and may run on some ranks only, and two
     forwards before one backward do not touch what the backward needs (pytorch/pytorch#22095).
 
-    PyTorch counts on every parameter to take part in every backward. Of a model where that is not so (an output that no
-    loss uses, a layer that is never run) a replica becomes `Averaged`, as long as nothing has been lost.
+    PyTorch counts on every parameter to take part in every backward, and leaves out for good what is frozen when it
+    wraps a model. Where that is not so (an output that no loss uses, a layer that is never run, one that is released
+    later) a replica becomes `Averaged`, as long as nothing has been lost.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Replica(DistributedDataParallel):
         self._adapts = adapts
         self._is_seen = not adapts  # whether a backward has shown which parameters take part
         self._has_run = False
+        self._left_out = [parameter for parameter in module.parameters() if not parameter.requires_grad]
         self._kept_equal: list[Tensor] = list(self.modules_buffers) if broadcast_buffers else []
         self._send_buffers()
 
@@ -79,13 +83,26 @@ class Replica(DistributedDataParallel):
 
     def average(self) -> None:
         """Look once which parameters took part in a backward: PyTorch has averaged only if all of them did."""
-        if self._is_seen or not self._has_run or not self.require_backward_grad_sync:
+        if not self.require_backward_grad_sync:
             return
+        if any(parameter.requires_grad for parameter in self._left_out):
+            self._take_in()
+        elif not self._is_seen and self._has_run:
+            self._look()
+
+    def _take_in(self) -> None:
+        """Average, from this backward on, what was frozen when the model was wrapped, too."""
+        if not self._adapts:
+            raise BackwardError(f"parameters of {type(self.module).__name__} {_RELEASED}. Release them before prepare.")
+        self._become_averaged(f"Parameters of {type(self.module).__name__} {_RELEASED}")
+        self.average()
+
+    def _look(self) -> None:
         counts = counts_of_gradients(self._world, self._trained())
         if any(counts):
             self._is_seen = True
             if min(counts) < self._world.size:
-                self._become_averaged()
+                self._become_averaged(self._missing())
                 self.average()
 
     def _recover(self) -> None:
@@ -96,19 +113,22 @@ class Replica(DistributedDataParallel):
                 "averaged, and an optimizer has stepped since: the processes hold different models. Say in advance "
                 f"that this happens: Accelerator(kwargs_handlers=[{_SAYING_SO}])."
             ) from None
-        self._become_averaged()
+        self._become_averaged(self._missing())
 
     def _trained(self) -> list[nn.Parameter]:
         return [parameter for parameter in self.module.parameters() if parameter.requires_grad]
 
-    def _become_averaged(self) -> None:
+    def _missing(self) -> str:
+        names = [name for name, p in self.module.named_parameters() if p.requires_grad and p.grad is None]
+        example = f" ({names[0]} for one)" if names else ""
+        return f"Parameters of {type(self.module).__name__} took no part in a backward{example}"
+
+    def _become_averaged(self, why: str) -> None:
         if self._world.rank == 0:
-            names = [name for name, p in self.module.named_parameters() if p.requires_grad and p.grad is None]
-            example = f" ({names[0]} for one)" if names else ""
             warnings.warn(
-                f"Parameters of {type(self.module).__name__} took no part in a backward{example}: from now on its "
-                "gradients are averaged when a backward is over, not while it runs. Freeze what is not trained "
-                f"(requires_grad_(False)), or say that this is meant: Accelerator(kwargs_handlers=[{_SAYING_SO}]).",
+                f"{why}: from now on its gradients are averaged when a backward is over, not while it runs. Freeze "
+                "what is not trained (requires_grad_(False)), or say that this is meant: "
+                f"Accelerator(kwargs_handlers=[{_SAYING_SO}]).",
                 stacklevel=2,
             )
         self.reducer = None  # type: ignore[assignment]  # takes its hooks off the parameters
@@ -145,11 +165,16 @@ class Averaged(Replica):
 class Ddp(Strategy):
     """Replicas of models that train; other models only start equal."""
 
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._frozen: WeakKeyDictionary[nn.Module, list[nn.Parameter]] = WeakKeyDictionary()
+
     def wrap(self, model: nn.Module) -> nn.Module:
         if isinstance(model, DistributedDataParallel) or has_distributed_tensors(model):
             return model  # the script has wrapped or sharded it
         if not any(parameter.requires_grad for parameter in model.parameters()):
             broadcast_tensors(self._world, [t.data for t in (*model.parameters(), *model.buffers())])
+            self._frozen[model] = list(model.parameters())
             return model
         options = self._ground.replicas
         arguments = {**options.arguments(), **self._ground.device.ddp_arguments(self._ground.own)}
@@ -164,6 +189,13 @@ class Ddp(Strategy):
         for model in models:
             if isinstance(model, Replica):
                 model.average()
+            elif any(
+                parameter.requires_grad and parameter.grad is not None for parameter in self._frozen.get(model, ())
+            ):
+                raise BackwardError(
+                    f"all parameters of a {type(model).__name__} {_RELEASED}: it is no replica, and its gradients are "
+                    "not averaged. Prepare it first, and freeze it then."
+                )
 
     def way_out(self, error: RuntimeError) -> str | None:
         return _WAY_OUT if _COUNTED in str(error) else None

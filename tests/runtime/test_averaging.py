@@ -8,6 +8,7 @@ from ranks import run_ranks
 from torch import nn
 
 from runtime import Accelerator, DistributedDataParallelKwargs
+from runtime.errors import BackwardError
 
 SIZE, STEPS = 12, 3
 
@@ -144,6 +145,53 @@ def test_parameters_that_take_no_part_change_nothing(name, has_spare):
     assert "TwoHeads took no part in a backward" in first
     assert not more
     assert not others
+
+
+def release(k, **options):
+    """The first layer is frozen when the model is prepared, and trained from the second of three steps on."""
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=k, **options)
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+    first = model[0].requires_grad_(False)
+    data = torch.randn(3, k, 8, 4)
+    wrapped, optimizer = accelerator.prepare(model, torch.optim.SGD(model[2].parameters(), lr=0.1))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for number, window in enumerate(data):
+            if number == 1:
+                optimizer.add_param_group({"params": list(first.requires_grad_(True).parameters())})
+            for x in window:
+                with accelerator.accumulate(wrapped):
+                    own = x.chunk(accelerator.num_processes)[accelerator.process_index]
+                    accelerator.backward(wrapped(own).square().mean())
+                    optimizer.step()
+                    optimizer.zero_grad()
+    return [parameter.detach().tolist() for parameter in model.parameters()], [str(w.message) for w in told]
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_layers_that_are_released_after_prepare_are_averaged_too(k):
+    """DistributedDataParallel leaves them out for good: the processes trained different models, without a word."""
+    alone, _ = release(k)
+    (first, told), (second, untold) = run_ranks(release, 2, k)
+    for mine, other, expected in zip(first, second, alone, strict=True):
+        assert mine == other
+        assert torch.allclose(torch.tensor(mine), torch.tensor(expected), atol=1e-6)
+    assert [len(told), len(untold)] == [1, 0]
+    assert "Sequential were frozen when it was prepared, and are trained now" in told[0]
+
+
+def release_what_cannot_adapt():
+    with pytest.raises(BackwardError, match=r"were frozen when it was prepared.*Release them before prepare"):
+        release(1, kwargs_handlers=[DistributedDataParallelKwargs(static_graph=True)])
+    accelerator = Accelerator(cpu=True)
+    model = accelerator.prepare(nn.Linear(1, 1).requires_grad_(False)).requires_grad_(True)
+    with pytest.raises(BackwardError, match=r"all parameters of a Linear were frozen.*Prepare it first"):
+        accelerator.backward(model(torch.ones(1, 1)).sum())
+
+
+def test_where_they_cannot_be_averaged_it_is_said():
+    run_ranks(release_what_cannot_adapt, 2)
 
 
 def train_and_lose():
