@@ -267,6 +267,7 @@ class Planned(Feed):
 
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
         shares = self._indices.prepare(purpose, since)
+        self._inner.collate_fn = self.base.collate_fn  # a script may have given it another one
         batches = iter(self._inner)
         self._indices.start()
         return ((batch, shares.popleft()) for batch in batches)

@@ -33,7 +33,8 @@ class Stream(Feed):
             return deal_whole(samples, rank, world, even=even, count=one, skip=skip)
         cut = self.shares_out(purpose)
         if cut not in self._inner:
-            self._inner[cut] = self._loader(cut)
+            self._inner[cut] = self._loader()
+        self._inner[cut].collate_fn = self._collating(cut)  # a script may have given the loader another one
         batches, skip = _after(iter(self._inner[cut]), since, 0 if cut else world)
         if cut:
             return ((batch, share_of(count, world)) for count, batch in batches)
@@ -58,19 +59,13 @@ class Stream(Feed):
             return ((self.base.collate_fn(samples), share) for (_, samples), share in dealt)
         return ((batch, share) for (_, batch), share in dealt)
 
-    def _loader(self, cut: bool) -> DataLoader[Any]:
-        settings = settings_of(self.base)
-        collate = settings.pop("collate_fn")
-        if not cut and self._collates_late:
-            collate = _as_they_are
-        mine = (self.world.rank, self.world.size) if cut else (0, 1)
-        return DataLoader(
-            self.base.dataset,
-            batch_size=self.base.batch_size,
-            drop_last=self.base.drop_last,
-            collate_fn=_CollateRows(collate, *mine),
-            **settings,
-        )
+    def _collating(self, cut: bool) -> _CollateRows:
+        collate = _as_they_are if not cut and self._collates_late else self.base.collate_fn
+        return _CollateRows(collate, *((self.world.rank, self.world.size) if cut else (0, 1)))
+
+    def _loader(self) -> DataLoader[Any]:
+        base = self.base
+        return DataLoader(base.dataset, batch_size=base.batch_size, drop_last=base.drop_last, **settings_of(base))
 
 
 def _after(items: Iterator[Any], since: int, keep: int) -> tuple[Iterator[Any], int]:
