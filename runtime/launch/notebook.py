@@ -75,22 +75,23 @@ def notebook_launcher(
         rdzv_id=rdzv_id != "none",
         log_line_prefix_template=log_line_prefix_template is not None,
     )
+    _check_call(function, args)
     precision = precision_of(mixed_precision)
-    is_alone = num_nodes == 1
-    port = _port(use_port)
+    machines, port = _whole("num_nodes", num_nodes), _whole("use_port", use_port)
+    is_alone = machines == 1
     spec = LaunchSpec(
         target=_CELL,
-        num_processes=None if num_processes is None else num_processes * num_nodes,
-        machines=Machines(num_nodes, num_nodes),
-        machine_rank=node_rank,
+        num_processes=None if num_processes is None else _whole("num_processes", num_processes) * machines,
+        machines=Machines(machines, machines),
+        machine_rank=_whole("node_rank", node_rank),
         main_process_ip=None if is_alone else master_addr,
         main_process_port=None if is_alone and port == DEFAULT_PORT else port,
         mixed_precision=None if precision is MixedPrecision.NO else precision,
-        max_restarts=max_restarts,
+        max_restarts=_whole("max_restarts", max_restarts),
         monitor_interval=monitor_interval,
     )
     share = _share(spec)
-    if share.processes == 1 and not max_restarts:
+    if share.processes == 1 and not spec.max_restarts:
         settings = {} if spec.mixed_precision is None else {"ACCELERATE_MIXED_PRECISION": spec.mixed_precision.value}
         with patch_environment(**settings):
             return function(*args)
@@ -104,7 +105,8 @@ def debug_launcher(function: Callable[..., Any], args: Sequence[Any] = (), num_p
         ConfigurationError: nothing was started; the message names the value and the way out.
         ProcessFailed: a process failed; the message ends with its traceback.
     """
-    spec = LaunchSpec(target=_CELL, num_processes=num_processes, cpu=True)
+    _check_call(function, args)
+    spec = LaunchSpec(target=_CELL, num_processes=_whole("num_processes", num_processes), cpu=True)
     return _start(spec, _share(spec), function, args)
 
 
@@ -171,11 +173,20 @@ def _refuse(**given: bool) -> None:
             raise UnsupportedArgument(f"notebook_launcher({name}=...)", f"{_WAYS_OUT[name]}")
 
 
-def _port(value: str | int) -> int:
+def _check_call(function: object, args: object) -> None:
+    if not callable(function):
+        raise ConfigurationError(f"{function!r} is no function. Pass the function itself: notebook_launcher(train).")
+    if not isinstance(args, Sequence) or isinstance(args, str):
+        raise ConfigurationError(
+            f"args={args!r} are not the arguments of the function. Pass a tuple: args=({args!r},)."
+        )
+
+
+def _whole(name: str, value: str | int) -> int:
     try:
         return int(value)
-    except ValueError:
-        raise ConfigurationError(f"use_port={value!r} is not a number. Leave it out: a free port is found.") from None
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{name}={value!r} is not a number. Give a whole one, or leave it out.") from None
 
 
 def _in_words_of_a_notebook(message: str) -> str:
