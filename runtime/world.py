@@ -104,6 +104,9 @@ _at_leaving: list[Callable[[], None]] = []
 #: The group that was left. A wrapped model may hold it, too, and would end it while it holds Python's lock, which a
 #: thread of gloo may be waiting for (torch 2.13: the process hangs). Let go of in here, it ends without that lock.
 _left: list[Any] = []
+#: The store of that group and what the variables said of its place. Who joins again goes on with it: at that place the
+#: others may still find what is about to be closed, with what the group that was left has said there.
+_met: list[tuple[tuple[str | None, ...], Any]] = []
 #: Older versions (2.6 was seen to) hold the lock there all the same, and hang if that thread still wants it, to let go
 #: of the last collective: it gets this long for it, in seconds.
 _SETTLING = 0.0 if torch.__version__ >= "2.13" else 0.1
@@ -139,6 +142,7 @@ def leave() -> None:
         from torch.distributed import distributed_c10d
 
         _left[:] = [distributed_c10d._get_default_group()]  # noqa: SLF001  there is no public name
+        _met[:] = [(_place(), distributed_c10d._get_default_store())]  # noqa: SLF001  as above
         dist.destroy_process_group()
 
 
@@ -147,6 +151,10 @@ def _let_go() -> None:
     if _left:
         time.sleep(_SETTLING)
         _left.clear()
+
+
+def _place() -> tuple[str | None, ...]:
+    return tuple(os.environ.get(name) for name in ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"))
 
 
 def _number(environ: Mapping[str, str], name: str, default: int | None) -> int:
@@ -162,12 +170,17 @@ def _number(environ: Mapping[str, str], name: str, default: int | None) -> int:
 
 
 def _start_group(world: World, backend: str, options: InitProcessGroupKwargs, of_device: Mapping[str, Any]) -> None:
-    _let_go()  # with its store, which may have the port that this one needs
+    from torch.distributed.distributed_c10d import PrefixStore
+
     arguments: dict[str, Any] = {"backend": backend, **of_device}
     if options.timeout is not None:
         arguments["timeout"] = options.timeout
     if options.init_method is not None:
         arguments["init_method"] = options.init_method
+    elif _met and _met[0][0] == _place():
+        arguments["store"] = PrefixStore("again", _met[0][1])
+    _met.clear()
+    _let_go()  # with its store, which may have the port that this one needs
     try:
         dist.init_process_group(rank=world.rank, world_size=world.size, **arguments)
     except RuntimeError as error:  # of torch 2.6; newer ones make it a DistNetworkError
@@ -190,5 +203,6 @@ def _start_group(world: World, backend: str, options: InitProcessGroupKwargs, of
 def _at_exit(owner: int) -> None:
     if os.getpid() == owner:
         leave()
+        _met.clear()
         _let_go()
         end_at_once()

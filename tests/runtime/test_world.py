@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+import torch
 import torch.distributed as dist
 from ranks import run_ranks
 
@@ -111,6 +112,21 @@ if a.process_index == 1:
     sys.exit(3)
 a.wait_for_everyone()
 """
+
+
+def leave_and_join_again():
+    joined = []
+    for turn in range(4):
+        accelerator = Accelerator(cpu=True)
+        joined.append(accelerator.gather(torch.tensor([accelerator.process_index])).tolist())
+        time.sleep(0.2 * (accelerator.process_index == turn % 3))  # each is the last to leave
+        accelerator.end_training()
+    return joined
+
+
+def test_who_has_left_may_join_again():
+    """Who was first to do so found the meeting place of the group that was left, with its addresses, and failed."""
+    assert run_ranks(leave_and_join_again, 3) == 3 * [4 * [[0, 1, 2]]]
 
 
 def test_processes_leave_without_noise():
