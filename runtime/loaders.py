@@ -6,12 +6,22 @@ from typing import Any, NoReturn
 
 from torch.utils.data import DataLoader
 
+from runtime.config import Config
 from runtime.errors import UnsupportedArgument
+from runtime.handlers import DataLoaderConfiguration
 from runtime.processes import Processes
 
 
 class Loaders(Processes):
     """The part of `Accelerator` that is about loaders, beside preparing them."""
+
+    config: Config
+
+    @property
+    def dataloader_config(self) -> DataLoaderConfiguration:
+        """How `prepare` was asked to share data out; a copy, in which `split_batches` is that of either place."""
+        names = DataLoaderConfiguration.__dataclass_fields__.keys() & Config.__dataclass_fields__.keys()
+        return DataLoaderConfiguration(**{name: getattr(self.config, name) for name in names})
 
     def skip_first_batches(self, dataloader: DataLoader[Any], num_batches: int = 0) -> DataLoader[Any]:
         """A loader that leaves out the first `num_batches` steps; see `runtime.skip_first_batches`."""

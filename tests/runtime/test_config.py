@@ -88,6 +88,9 @@ def test_unknown_arguments_are_a_type_error():
 
 def test_split_batches_is_honoured_in_both_places():
     assert Accelerator(cpu=True, split_batches=True).split_batches
+    assert Accelerator(cpu=True, split_batches=True).dataloader_config == DataLoaderConfiguration(
+        split_batches=True, dispatch_batches=False
+    )
     assert Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(split_batches=True)).split_batches
     with pytest.raises(ConfigurationError, match="contradicts"):
         Accelerator(cpu=True, split_batches=True, dataloader_config=DataLoaderConfiguration())
