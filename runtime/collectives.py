@@ -181,6 +181,10 @@ def broadcast(world: World, data: Any, from_process: int = 0) -> Any:
     return on_tensors(data, told, "broadcast")
 
 
+#: What neither gloo nor NCCL sends as what it is.
+_AS_BYTES = {
+    torch.int16, torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.float8_e5m2,
+}  # fmt: skip
 _REDUCTIONS = ("sum", "mean", "max", "none")
 
 
@@ -332,9 +336,7 @@ def broadcast_tensors(world: World, tensors: list[Tensor], source: int = 0, call
     place = world.place_of(tensors)
     if len(tensors) == 1 and tensors[0].is_contiguous() and tensors[0].device == place:
         own = tensors[0].detach()
-        if place == world.device and not own.is_complex():  # see below
-            own = own.view(-1).view(torch.uint8)  # neither gloo nor NCCL knows all dtypes
-        run(dist.broadcast, call, own, src=source)
+        run(dist.broadcast, call, own.view(-1).view(torch.uint8) if own.dtype in _AS_BYTES else own, src=source)
         return
     if place != world.device:  # one message of bytes would make the device see one dtype as another
         _flattened(world, tensors, lambda flat: run(dist.broadcast, call, flat, src=source))
