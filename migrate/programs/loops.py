@@ -313,8 +313,7 @@ class Loops:
 
     def accumulated(self, loop: LoopFact) -> tuple[Accumulator, ...]:
         """What a training loop adds up or collects."""
-        others = [added for each in beside(self.training, loop) for added in self._added(each)]
-        return tuple(joined_last(self._facts, self._added(loop), others))
+        return tuple(joined_last(self._facts, loop, beside(self.training, loop), self._added))
 
     def _added(self, loop: LoopFact) -> tuple[Accumulator, ...]:
         if loop.node not in self._accumulated:
@@ -323,8 +322,7 @@ class Loops:
 
     def joined(self, loop: LoopFact) -> tuple[Join, ...]:
         """The meters that are joined after a training loop."""
-        others = [join for each in beside(self.training, loop) for join in self._fed(each)]
-        return tuple(meters_last(self._facts, self._fed(loop), others))
+        return tuple(meters_last(self._facts, loop, beside(self.training, loop), self._fed))
 
     def _fed(self, loop: LoopFact) -> tuple[Join, ...]:
         if loop.node not in self._joined:
