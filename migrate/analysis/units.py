@@ -157,6 +157,12 @@ class Function:
         return next(iter(self.positional), None) if is_method else None
 
     @property
+    def has_object(self) -> bool:
+        """Whether it is a method that is entered with an object of its class: no static method, and none of a class."""
+        decorators = {ast.unparse(decorator) for decorator in getattr(self.node, "decorator_list", ())}
+        return self.itself is not None and "classmethod" not in decorators
+
+    @property
     def parameter_names(self) -> list[str]:
         """Every name that the signature binds."""
         arguments = self.node.args

@@ -150,7 +150,7 @@ class Access:
         )
 
     def _at_home(self, home: Unit) -> str:
-        return f"self.{NAME}" if isinstance(home, Function) and home.owner is not None else NAME
+        return f"self.{NAME}" if isinstance(home, Function) and home.has_object else NAME
 
     def _sees_home(self, unit: Function, home: Unit) -> bool:
         if isinstance(home, Module):
@@ -167,8 +167,10 @@ class Access:
         return any(unit.node in visitor.entered for visitor in self.program.visitors)
 
     def _is_sibling(self, unit: Function, home: Unit) -> bool:
-        """A method of the trainer, one of whose methods is the home."""
+        """A method of the trainer, one of whose methods is the home. Static methods see no object that could have it."""
         if not isinstance(home, Function) or home.owner is None or unit.owner is None:
+            return False
+        if not home.has_object or not unit.has_object:
             return False
         is_same_class = home.owner in unit.owner.mro()
         # Set up in another method than __init__, the attribute is there only for what that method calls.

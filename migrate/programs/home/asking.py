@@ -104,16 +104,11 @@ def constructor(facts: Facts, unit: Function) -> Function | str | None:
     if cls is None or cls not in asking(facts).classes or unit.name == "__init__":
         return None
     own = {value.unit for value in cls.names.get("__init__", ()) if isinstance(value.unit, Function)}
-    if len(own) != 1 or not unit.positional or _is_static(unit):
+    if len(own) != 1 or not unit.has_object:
         return f"{cls.name} has no __init__ of its own that could keep it"
     if next(_copies(facts, cls), None) is not None:
         return f"{cls.name} is copied, or saved as a whole, with what it keeps"
     return own.pop()
-
-
-def _is_static(unit: Function) -> bool:
-    names = {ast.unparse(decorator) for decorator in getattr(unit.node, "decorator_list", ())}
-    return bool(names & {"staticmethod", "classmethod"})
 
 
 def _copies(facts: Facts, cls: Class) -> Iterator[ast.Call]:
