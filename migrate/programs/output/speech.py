@@ -20,7 +20,7 @@ from migrate.programs.output.writers import Form, made_by
 from migrate.programs.processes.films import put_around, told_files
 from migrate.programs.values.asides import done
 from migrate.programs.values.logs import logs
-from migrate.programs.values.names import is_made_up
+from migrate.programs.values.names import is_made_up, is_opened_by_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -265,14 +265,16 @@ def _listen(conversion: Conversion, voice: Voice, said: Speech, body: Sequence[a
 
 
 def _folder(conversion: Conversion, statement: ast.stmt) -> ast.Call | None:
-    """What makes a folder that may be there; one that all would give another name is for one."""
+    """What makes a folder that may be there; one that all would give another name is for one, who alone opens files."""
     facts = conversion.facts
     made = only_folder(facts, statement)
     above = next(iter(facts.tree(statement).up(statement)), None)
     if made is None and above is not None and isinstance(statement, ast.Expr):  # beside what all do: os.chmod(path)
         beside = if_missing(facts, above)
         made = beside if beside is statement.value else None
-    return None if made is None or is_made_up(facts, path_of(made)) else made
+    if made is None or not is_made_up(facts, path_of(made)):
+        return made
+    return made if is_opened_by_all(conversion, path_of(made)) else None
 
 
 def _sort(conversion: Conversion, voice: Voice, said: Speech, statement: ast.stmt, *, writes: bool) -> None:

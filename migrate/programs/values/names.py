@@ -75,6 +75,25 @@ def is_made_up(facts: Facts, path: ast.expr) -> bool:
     return next(_Names(facts).made_up(path, _DEEPEST), None) is not None
 
 
+def is_opened_by_all(conversion: Conversion, path: ast.expr) -> bool:
+    """Whether every process opens a file under a path that is made up, in code that has no accelerator to ask."""
+    facts, names = conversion.facts, _Names(conversion.facts)
+    made = set(names.made_up(path, _DEEPEST))
+    return any(
+        (opened := _opened(facts, use.node)) is not None
+        and not conversion.access.can_reach(use.node)
+        and not made.isdisjoint(names.made_up(opened, _DEEPEST))
+        for use in uses_reached(facts, conversion.uses)
+    )
+
+
+def _opened(facts: Facts, call: ast.Call) -> ast.expr | None:
+    """The path of a file that a call opens, to write into it or to log."""
+    outputs = facts.once(Outputs)
+    opened = call.args[0] if outputs.opens(call) and call.args else None
+    return opened or outputs.log_file(call)
+
+
 def _shared_path(facts: Facts, call: ast.Call) -> ast.expr | None:
     """The path of a file or folder that every process uses: to read, to enter, or to make it if it is not there."""
     names = facts.called(call)
