@@ -167,7 +167,7 @@ class Access:
         return any(unit.node in visitor.entered for visitor in self.program.visitors)
 
     def _is_sibling(self, unit: Function, home: Unit) -> bool:
-        """A method of the trainer, one of whose methods is the home. Static methods see no object that could have it."""
+        """A method of the trainer, one of whose methods is the home. Static methods see no object that has it."""
         if not isinstance(home, Function) or home.owner is None or unit.owner is None:
             return False
         if not home.has_object or not unit.has_object:

@@ -1,4 +1,4 @@
-"""A folder that is named by the clock, and what opens its log there: one folder for all, or the main process's alone."""
+"""A folder that is named by the clock, and what opens its log there: of all processes, or of the main one alone."""
 
 from migrate.options import Options
 from migrate.pipeline import run

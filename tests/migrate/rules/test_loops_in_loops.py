@@ -1,4 +1,4 @@
-"""A training loop inside of another one, as for the steps of a critic: what both add up is joined once, by the outer one."""
+"""A training loop in another one, as for the steps of a critic: what both add up is joined once, by the outer one."""
 
 import pytest
 
