@@ -114,7 +114,7 @@ def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
     if Role.AVERAGE in roles(facts.values(call)) and any(origins(facts.values(a), *_WEIGHTS) & mine for a in given):
         return True
     if not any(origins(facts.values(argument), Role.MODEL) & mine for argument in given):
-        return False
+        return _is_handed_weights(facts, call, mine) and _is_entered(facts, call, mine, depth)
     if any(name.startswith((*_RUNNERS, *_SUMMARIES)) for name in facts.called(call)):
         return True
     if _is_foreign(facts, call):
@@ -122,6 +122,17 @@ def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
     handed = {value.unit for argument in call.args for value in facts.values(argument)}  # `net.head.apply(draw)`
     if any(isinstance(unit, Function) and draws_inside(facts, unit, depth) for unit in handed):
         return True
+    return _is_entered(facts, call, mine, depth)
+
+
+def _is_handed_weights(facts: Facts, call: ast.Call, mine: set[ast.AST]) -> bool:
+    """`average.register(name, param.data)`: whether a call is given a tensor of one of the models."""
+    wholes = (whole for argument in arguments(call) for whole in _with_wholes(argument))
+    return any(origins(facts.values(whole), Role.PARAMETERS) & mine for whole in wholes)
+
+
+def _is_entered(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
+    """Whether a function of the project that a call comes to copies one of the models, runs it or draws weights."""
     return depth > 0 and any(_enters(facts, target, mine, depth - 1) for target in facts.targets(call))
 
 

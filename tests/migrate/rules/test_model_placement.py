@@ -309,3 +309,48 @@ def test_what_is_thrown_away_and_read_all_the_same_stays(convert_text):
     _, result = convert_text(THROWN_AWAY.format(end="print(_)"))
 
     assert "_ = model\n" in result
+
+
+REGISTERED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Average:
+    def __init__(self, share):
+        self.share, self.shadow = share, {{}}
+
+    def register(self, name, weight):
+        {kept}
+
+    def update(self, name, weight):
+        self.shadow[name] = self.share * self.shadow[name] + (1 - self.share) * weight
+
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1).to(device)
+average = Average(0.9)
+for name, param in model.named_parameters():
+    average.register(name, param.data)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    loss = (model(x.to(device)) - y.to(device)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    for name, param in model.named_parameters():
+        average.update(name, param.data)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "stays"),
+    [("self.shadow[name] = weight.clone()", True), ("self.shadow[name] = weight.shape", False)],
+    ids=["copied", "measured"],
+)
+def test_a_model_whose_weights_are_copied_one_by_one_before_prepare_is_moved_above_that(convert_text, kept, stays):
+    _, result = convert_text(REGISTERED.format(kept=kept))
+
+    assert ("model = nn.Linear(2, 1).to(device)" in result) is stays
