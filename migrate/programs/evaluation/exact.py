@@ -25,7 +25,7 @@ from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
 from migrate.programs.evaluation.apart import mixes_rows
 from migrate.programs.evaluation.beside import beside
-from migrate.programs.evaluation.collating import puts_rows_first
+from migrate.programs.evaluation.collating import Collating
 from migrate.programs.evaluation.counted import counted
 from migrate.programs.evaluation.one_row import drops_rows, squeezes
 from migrate.programs.processes.clocks import own_test
@@ -169,8 +169,7 @@ def _check_data(facts: Facts, loop: LoopFact) -> None:
 
 def _check_rows(facts: Facts, loop: LoopFact) -> None:
     for loader in loop.loaders:
-        given = [k.value for k in loader.keywords if k.arg == "collate_fn"] if isinstance(loader, ast.Call) else []
-        if not all(puts_rows_first(facts, each) for each in given):
+        if not facts.once(Collating).has_rows_first(loader):
             raise NotShared("its collate_fn decides which dimension of a batch is the samples")
 
 

@@ -629,6 +629,42 @@ def test_batches_that_torch_itself_puts_together_are_shared_out(programs, conver
     assert (GATHERED in result) is shares
 
 
+LOADERS = """
+from torch.utils.data.dataloader import default_collate
+def columns(rows):
+    return torch.stack([x for x, _ in rows], 1), torch.cat([y for _, y in rows])
+class Loader(DataLoader):
+    def __init__(self, rows, put=default_collate):
+        {begun}
+        {kept}
+"""
+PUT_TOGETHER = {
+    "handed on": ("super().__init__(rows, collate_fn=columns)", "", False),
+    "handed on by itself": ("super().__init__(rows, collate_fn=put)", "", True),
+    "in a dictionary": ('super().__init__(**{"dataset": rows, "collate_fn": columns})', "", False),
+    "of its own": ("super().__init__(rows)", "self.collate_fn = columns", False),
+    "nothing": ("super().__init__(rows)", "", True),
+}
+
+
+@pytest.mark.parametrize("name", PUT_TOGETHER)
+def test_what_a_class_of_loaders_puts_together_is_shared_out_by_torchs_rows_alone(programs, convert_text, name):
+    begun, kept, shares = PUT_TOGETHER[name]
+    made = f"{LOADERS.format(begun=begun, kept=kept or 'pass')}held = Loader(data)"
+    holes = {"made": made, "end": evaluation("out = model(x)\ntotal += criterion(out, y).item()")}
+    _, result = convert_text(programs(holes)[0])
+
+    assert (GATHERED in result) is shares
+
+
+def test_what_a_loader_is_told_later_to_put_together_is_not_shared_out(programs, convert_text):
+    made = "def columns(rows):\n    return torch.stack(rows, 1)\nheld = DataLoader(data)\nheld.collate_fn = columns"
+    holes = {"made": made, "end": evaluation("out = model(x)\ntotal += criterion(out, y).item()")}
+    _, result = convert_text(programs(holes)[0])
+
+    assert GATHERED not in result
+
+
 TWO_LOOPS = """
 import torch
 from torch import nn
