@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data, same
+from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.chance.environments import is_game
 from migrate.programs.reach.callees import reached
@@ -37,11 +38,32 @@ def draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> b
     return False
 
 
-def draws_samples(facts: Facts, cls: Class) -> bool:
-    """Whether getting a sample of a project data set draws random numbers, as far as its methods and their calls go."""
-    names = {name for name in cls.names if not name.startswith("__") or name == "__getitem__"}
-    members = (member.unit for name in names for member in cls.lookup(name))
-    return any(isinstance(unit, Function) and _draws(facts, unit, set()) for unit in members)
+def draws_samples(facts: Facts, cls: Class) -> str | None:
+    """How a project data set draws random numbers, as far as its methods go that somebody comes to; None: it does not.
+
+    Getting a sample may draw; so may another method, by which each process can have other samples under a number.
+    """
+    if any(_draws(facts, unit, set()) for unit in _of_samples(cls)):
+        return f"{cls.node.name}.__getitem__ draws random numbers for each sample"
+    members = (value.unit for name in cls.names if not name.startswith("__") for value in cls.lookup(name))
+    called = (unit for unit in members if isinstance(unit, Function) and facts.callers(unit))
+    drawing = next((unit for unit in called if _draws(facts, unit, set())), None)
+    return f"{cls.node.name}.{drawing.name}() draws what its samples are" if drawing is not None else None
+
+
+def _of_samples(cls: Class) -> set[Function]:
+    """The methods that get a sample, those that these name, and those that are kept: `self.load = self.load_noisy`."""
+    found: set[Function] = set()
+    names = ["__getitem__", "__getitems__"]
+    for each in cls.mro():
+        called = {id(node.func) for node in walk(each.node) if isinstance(node, ast.Call)}
+        names += [n.attr for n in walk(each.node) if isinstance(n, ast.Attribute) and id(n) not in called]
+    while names:
+        members = {value.unit for value in cls.lookup(names.pop())}
+        new = {unit for unit in members if isinstance(unit, Function)} - found
+        found |= new
+        names += [node.attr for unit in new for node in walk(unit.node) if isinstance(node, ast.Attribute)]
+    return found
 
 
 def _draws(facts: Facts, unit: Function, seen: set[Function]) -> bool:

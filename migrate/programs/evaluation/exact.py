@@ -160,8 +160,8 @@ def _check_data(facts: Facts, loop: LoopFact) -> None:
     _check_rows(facts, loop)
     for loader in sorted(loop.loaders, key=lambda made: (facts.file(made).path, getattr(made, "lineno", 0))):
         for value in facts.over(loader):
-            if isinstance(value.unit, Class) and draws_samples(facts, value.unit):
-                raise NotShared(f"{value.unit.node.name}.__getitem__ draws random numbers for each sample")
+            if isinstance(value.unit, Class) and (why := draws_samples(facts, value.unit)) is not None:
+                raise NotShared(why)
             given = facts.over(value.origin) if value.origin is not None else ()
             if any(inner.name.startswith(data.RANDOM_TRANSFORM) for inner in given):
                 raise NotShared("its data set applies random transforms")

@@ -140,6 +140,37 @@ def other(index):
     assert conversion.in_full[0].why == "Noisy.__getitem__ draws random numbers for each sample"
 
 
+SHUFFLED = """
+class Shuffled(Dataset):
+    def __init__(self):
+        self.rows = list(range(8))
+        {kept}
+
+    def __getitem__(self, index):
+        return {got}, 1
+
+    def shuffle(self):
+        random.shuffle(self.rows)
+        return self.rows[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "got", "draws"),
+    [
+        ("pass", "self.rows[index]", None),
+        ("pass", "self.shuffle()", "Shuffled.__getitem__ draws random numbers for each sample"),
+        ("self.take = self.shuffle", "self.take()", "Shuffled.__getitem__ draws random numbers for each sample"),
+        ("self.shuffle()", "self.rows[index]", "Shuffled.shuffle() draws what its samples are"),
+    ],
+)
+def test_a_method_that_nobody_calls_draws_nothing(decide, kept, got, draws):
+    data = SHUFFLED.format(kept=kept, got=got)
+    _, conversion = decide(source("out = net(x)\nfound.append(out)", data=data, dataset="Shuffled()"))
+
+    assert [whole.why for whole in conversion.in_full] == ([draws] if draws is not None else [])
+
+
 MODEL = """
 class Sampler(nn.Module):
     def __init__(self):
