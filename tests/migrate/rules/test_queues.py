@@ -13,6 +13,14 @@ CASES = {
         {"made": "queue = torch.zeros(8, 1)", "backward": AGAINST, "step": "queue = torch.cat((queue, queue))[8:]"},
         [],
     ),
+    "begun anew in each step": (
+        {
+            "batch": "queue = None",
+            "backward": "for part in output:\n    queue = torch.cat((queue, part)) if queue is not None else part\n"
+            "loss = loss + queue.mean()\nloss.backward()",
+        },
+        [],
+    ),
     "another tensor each time": (
         {"batch": "queue = torch.zeros(8, 1)", "backward": AGAINST, "step": QUEUE.replace("queue = ", "kept = ")},
         [],
