@@ -38,10 +38,24 @@ def needs_device(facts: Facts, move: ast.Call, mine: set[ast.AST], program: Prog
     """Whether a model that `move` places is copied or run before `prepare`, or weights are drawn where it is."""
     assert program.home is not None
     unit = facts.unit(move)
+    if _asks_where(facts, unit, move.lineno, prepare.lineno if unit is program.home else None, mine):
+        return True
     return any(
         _runs(facts, use.node, mine, _DEEPEST) or _runs_by_itself(facts, use.node, mine, program.home)
         for use in _between(facts, unit, program.home, prepare)
         if (use.unit is not unit or use.node.lineno >= move.lineno) and program.home not in facts.targets(use.node)
+    )
+
+
+def _asks_where(facts: Facts, unit: Unit, first: int, last: int | None, mine: set[ast.AST]) -> bool:
+    """`next(model.parameters()).device`: whether a unit asks for the device of one of the models between two lines."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "device"
+        and first < node.lineno
+        and (last is None or node.lineno < last)
+        and any(origins(facts.values(whole), *_WEIGHTS) & mine for whole in _with_wholes(node.value))
+        for node in facts.own(unit)
     )
 
 

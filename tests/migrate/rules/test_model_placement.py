@@ -354,3 +354,18 @@ def test_a_model_whose_weights_are_copied_one_by_one_before_prepare_is_moved_abo
     _, result = convert_text(REGISTERED.format(kept=kept))
 
     assert ("model = nn.Linear(2, 1).to(device)" in result) is stays
+
+
+@pytest.mark.parametrize("asked", ["next(model.parameters()).device", "model.weight.device"])
+def test_a_model_whose_device_is_asked_for_above_prepare_is_moved_above_that(changed, asked):
+    place = f"place = torch.zeros(2, device={asked})"
+    changed(
+        model=(f"model = nn.Linear(2, 1).cuda()\n{place}", f"model = nn.Linear(2, 1).to(accelerator.device)\n{place}")
+    )
+
+
+def test_a_model_whose_device_is_asked_for_below_prepare_is_moved_by_it(convert_text, programs):
+    holes = {"model": "model = nn.Linear(2, 1).cuda()", "step": "place = model.weight.device"}
+    _, result = convert_text(programs(holes)[0])
+
+    assert "model = nn.Linear(2, 1)\n" in result
