@@ -71,12 +71,15 @@ CLOSES = frozenset({"matplotlib.pyplot.close", "matplotlib.pyplot.clf", "matplot
 OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})
 #: Packed files, by a mode that begins as theirs does.
 OPENS_PACKED = frozenset({"tarfile.open", "tarfile.TarFile", "zipfile.ZipFile", "gzip.open", "bz2.open", "lzma.open"})
+#: Files of arrays, whose items are set: `file["loss"] = losses`.
+OPENS_ARRAYS = frozenset({"h5py.File"})
 WRITE_MODES = frozenset("wax+")
 #: Files in memory, which are each process's own.
 BUFFERS = frozenset({"io.BytesIO", "io.StringIO"})
 #: What is called on a file.
 FILE_METHODS = frozenset(
-    "write writelines flush close truncate writerow writerows writeheader add addfile writestr".split()
+    "write writelines flush close truncate writerow writerows writeheader add addfile writestr "
+    "create_dataset create_group".split()
 )
 ROW_WRITERS = frozenset({"csv.writer", "csv.DictWriter"})
 #: Methods that write, whatever library made the object.

@@ -133,7 +133,7 @@ def read_path(conversion: Conversion, call: ast.Call) -> ast.expr | None:
     if _is_pretrained(call):
         return call.args[0]
     names = conversion.facts.called(call)
-    if not call.args or not names & (output.READERS | output.IMAGE_READERS | output.OPENS):
+    if not call.args or not names & (output.READERS | output.IMAGE_READERS | output.OPENS | output.OPENS_ARRAYS):
         return None
     outputs = conversion.facts.once(Outputs)
     return None if outputs.opens(call) or outputs.is_in_memory(call) else call.args[0]

@@ -117,7 +117,7 @@ class Voice:
             return self._body_outputs(statement.body) and all(
                 isinstance(s, ast.Pass) or self._outputs(s) for s in handled + rest
             )
-        return self.writers.form(statement) is Form.GUARDED
+        return self.outputs.fills(statement) or self.writers.form(statement) is Form.GUARDED
 
     def _body_outputs(self, body: Sequence[ast.stmt]) -> bool:
         """A block that writes; names it sets on the way must not be read elsewhere."""
@@ -160,9 +160,8 @@ class Voice:
         if isinstance(statement, ast.Expr):
             return any(map(self.needs_guard, done(statement)))
         inner = [s for s in walk(statement) if isinstance(s, ast.stmt) and s is not statement]
-        return isinstance(statement, (ast.Assign, ast.With)) or any(
-            isinstance(s, (ast.Expr, ast.With)) and self._needs_guard(s) for s in inner
-        )
+        makes = isinstance(statement, (ast.Assign, ast.With)) and not self.outputs.fills(statement)
+        return makes or any(isinstance(s, (ast.Expr, ast.With)) and self._needs_guard(s) for s in inner)
 
     def needs_guard(self, call: ast.Call) -> bool:
         """Whether a call that writes has no form of its own for one process."""

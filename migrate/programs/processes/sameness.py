@@ -127,7 +127,7 @@ class Sameness:
         given = arguments(node)
         if any(map(is_recorder, names)):
             given = given[:1]  # where a film is written changes nothing in the game
-        elif names and names <= output.READERS | output.OPENS:
+        elif names and names <= output.READERS | output.OPENS | output.OPENS_ARRAYS:
             given = given[1:]  # all read one file: the main process tells its name (MIG117)
         elif self._facts.targets(node) and not names and Role.MODEL not in roles(self._facts.values(node.func)):
             given = hidden(node)  # the others are asked for where they are used

@@ -97,7 +97,7 @@ def _opened(facts: Facts, call: ast.Call) -> ast.expr | None:
 def _shared_path(facts: Facts, call: ast.Call) -> ast.expr | None:
     """The path of a file or folder that every process uses: to read, to enter, or to make it if it is not there."""
     names = facts.called(call)
-    is_read = bool(names & output.OPENS) and not facts.once(Outputs).opens(call)
+    is_read = bool(names & (output.OPENS | output.OPENS_ARRAYS)) and not facts.once(Outputs).opens(call)
     is_shared = is_read or bool(names & (output.READERS | output.FOLDERS))
     return call.args[0] if is_shared and call.args else None
 

@@ -140,7 +140,7 @@ class Outputs:
     def _mode(self, call: ast.Call) -> str | None:
         """The mode with which a call opens a file for writing."""
         names = self._facts.called(call)
-        if names & (output.OPENS | output.OPENS_PACKED):
+        if names & (output.OPENS | output.OPENS_PACKED | output.OPENS_ARRAYS):
             given = argument_at(call, 1, "mode")
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "open" and not names:
             given = argument_at(call, 0, "mode")
@@ -149,6 +149,13 @@ class Outputs:
         text = str(given.value) if isinstance(given, ast.Constant) else "r"
         text = text[:1] if names & output.OPENS_PACKED else text  # "r:xz"
         return text if set(text) & output.WRITE_MODES else None
+
+    def fills(self, statement: ast.stmt) -> bool:
+        """`file["loss"] = losses`, `file.attrs["steps"] = 3`: whether a statement sets items of an open file."""
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        wholes = [to.value for to in targets if isinstance(to, ast.Subscript)]
+        files = [whole.value if isinstance(whole, ast.Attribute) else whole for whole in wholes]
+        return 0 < len(files) == len(targets) and all(self.is_file(self._facts.values(each)) for each in files)
 
     def is_to_file(self, call: ast.Call) -> bool:
         """`log.write(text)`, `rows.writerow(row)`: into a file that stays open."""

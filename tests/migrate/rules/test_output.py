@@ -75,6 +75,9 @@ FILES = {
     "a service": "wandb.log({'loss': 1})",
     "an archive": "with tarfile.open('runs.tar.gz', 'w:gz') as tar:\n    tar.add('runs')",
     "a packed file": "with gzip.open('rows.gz', 'wb') as file:\n    file.write(b'rows')",
+    "a file of arrays": "with h5py.File('rows.h5', 'w') as file:\n    file.create_dataset('rows', data=[1])",
+    "items of a file of arrays": "with h5py.File('rows.h5', 'w') as file:\n    file['rows'] = [1]\n"
+    "    file.attrs['by'] = 'me'",
     "a folder in an archive": "shutil.make_archive('runs', 'zip', 'runs')",
     "neighbours": "os.mkdir('out')\nnp.save('out/rows.npy', [1])",
 }
@@ -82,10 +85,32 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_files(changed, name):
-    imports = "import gzip\nimport json\nimport os\nimport shutil\nimport tarfile\n"
+    imports = "import gzip\nimport h5py\nimport json\nimport os\nimport shutil\nimport tarfile\n"
     imports += "import imageio.v2 as imageio\nimport librosa\nimport scipy.misc\n"
     imports += "import matplotlib.pyplot as plt\nimport numpy as np\nimport wandb"
     changed(imports=imports, end=(FILES[name], guarded(FILES[name])))
+
+
+@pytest.mark.parametrize("mode", ["'r'", "mode='r'", ""])
+def test_a_file_of_arrays_that_is_read_is_opened_by_all(changed, mode):
+    reads = f"with h5py.File('rows.h5'{', ' * bool(mode)}{mode}) as file:\n    rows = file['rows'][:]"
+    changed(imports="import h5py", end=reads)
+
+
+def test_a_file_of_arrays_that_all_read_again_is_waited_for(convert_text, programs):
+    writes = "with h5py.File('rows.h5', 'w') as file:\n    file['rows'] = [1]\n"
+    reads = "with h5py.File('rows.h5', 'r') as file:\n    rows = file['rows'][:]"
+    _, result = convert_text(programs({"imports": "import h5py", "end": writes + reads})[0])
+
+    assert f"accelerator.wait_for_everyone()\n{reads}" in result
+
+
+def test_items_of_a_file_of_arrays_that_all_open_are_set_by_all_which_is_told(convert_text, programs):
+    opened = "file = h5py.File('rows.h5', 'w')\nfile['rows'] = [1]\nfile.close()"
+    report, result = convert_text(programs({"imports": "import h5py", "end": opened})[0])
+
+    assert f"\n{opened}\n" in f"{result}\n"
+    assert any("every process opens this file and writes into it" in f.message for f in report.findings)
 
 
 def test_an_if_gets_one_condition_more(changed):
