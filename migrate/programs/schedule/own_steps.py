@@ -1,7 +1,8 @@
 """Rates that go on, at every batch, from what they were at the batch before: N processes take fewer such steps.
 
 `group["lr"] *= 0.9`, and `lr = lr * 0.9` or `self.lr = max(0, self.lr - step)` above a statement that sets it. What
-counts the batches (`step += 1`) does the same, and is looked at as a count.
+counts the batches (`step += 1`) does the same, and is looked at as a count. A name that begins anew in each step, `lr =
+base * warm(step)` above `lr *= decay(step)`, does not go on: it is what the counts of this step make of it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import targets_of, walk
+from migrate.analysis.units import Function
+from migrate.programs.schedule.groups import is_scheduled
+from migrate.programs.values.afresh import is_afresh
 from migrate.programs.values.content import made_from
 from migrate.programs.values.counts import Count, Counts, Met
 from migrate.programs.values.scopes import bound_in_scope
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
+    from migrate.analysis.units import Unit
 
 _DEEPEST = 4  # names that stand for a rate, calls that hand it on
 
@@ -35,6 +42,7 @@ def goes_on(facts: Facts, counts: Counts, node: ast.Assign | ast.AugAssign) -> b
         and not _is_in_turns(facts, counts, binding.statement)
         and not _is_chosen(facts, counts, binding.statement)
         and counts.of(name).count is Count.NONE
+        and not _begins_anew(facts, counts, binding)
         for name in _names_behind(facts, node.value)
         for binding in bound_in_scope(facts, name)
     )
@@ -60,6 +68,42 @@ def _names_behind(facts: Facts, value: ast.expr) -> Iterator[ast.Name | ast.Attr
         waiting = [
             e for name in named for e in sources.given(name).expressions if isinstance(e, (ast.Name, ast.Attribute))
         ]
+
+
+def _begins_anew(facts: Facts, counts: Counts, binding: Binding) -> bool:
+    """Whether each step gives a name a value before it changes it, which does not come from an earlier step."""
+    name, unit, tree = binding.target, binding.unit, facts.tree(binding.statement)
+    step = next((loop for loop in tree.loops(binding.statement) if not counts.is_per_batch(loop)), None)
+    if not name.isidentifier() or any(
+        name in n.names for n in facts.own(unit) if isinstance(n, (ast.Global, ast.Nonlocal))
+    ):
+        return False
+    if step is None:
+        if not isinstance(unit, Function):
+            return False
+    elif not is_afresh(tree, binding.statement, name, step):
+        return False
+    sources = facts.once(Sources)
+    assert isinstance(binding.statement, (ast.Assign, ast.AugAssign))  # what changes a name
+    given = [e for each in targets_of(binding.statement) for e in sources.given(each).expressions]
+    return not any(
+        _is_of_earlier(facts, counts, inner, name, unit)
+        for behind in sources.behind([e for e in given if not _mentions(e, name)])
+        for inner in walk(behind)
+    )
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(node))
+
+
+def _is_of_earlier(facts: Facts, counts: Counts, node: ast.AST, name: str, unit: Unit) -> bool:
+    """Whether an expression is the rate that is set already, or the name itself, which has been handed on."""
+    if isinstance(node, ast.Name):
+        return node.id == name and facts.unit(node) is unit
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return bool(origins(facts.values(node.func.value), Role.OPTIMIZER, Role.SCHEDULER))
+    return isinstance(node, ast.Subscript) and is_scheduled(facts, counts.program, node)
 
 
 def _is_in_turns(facts: Facts, counts: Counts, node: ast.stmt) -> bool:

@@ -17,6 +17,7 @@ from migrate.analysis.syntax import arguments, targets_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
 from migrate.programs.schedule.ends import ends, for_either
+from migrate.programs.schedule.groups import is_scheduled
 from migrate.programs.schedule.own_steps import goes_on
 from migrate.programs.schedule.paces import stepped_at_both
 from migrate.programs.schedule.passed_by import tests_passed_by
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
     from migrate.programs.schedule.schedulers import Schedule
 
-#: What a schedule sets in a group of parameters.
-_SCHEDULED = frozenset({"lr", "weight_decay", "momentum", "betas"})
 _BY_SAMPLES = (
     "set the rate once per epoch, or by a scheduler of PyTorch that is stepped per batch (LambdaLR, MultiStepLR, "
     "ExponentialLR), which is prepared and counts the batches of all processes"
@@ -164,35 +163,14 @@ def _written(facts: Facts, program: Program, units: Collection[Unit]) -> Iterato
     for unit in units:
         for node in facts.own(unit):
             if isinstance(node, (ast.Assign, ast.AugAssign)):
-                if any(_is_scheduled(facts, program, target) for target in targets_of(node)):
+                if any(is_scheduled(facts, program, target) for target in targets_of(node)):
                     yield node
-
-
-def _is_scheduled(facts: Facts, program: Program, target: ast.expr) -> bool:
-    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Constant):
-        return False
-    if target.slice.value not in _SCHEDULED:
-        return False
-    groups = [target.value]
-    if isinstance(target.value, ast.Name):
-        loops = (loop for loop in facts.tree(target).loops(target) if isinstance(loop, ast.For))
-        groups += [loop.iter for loop in loops if target.value.id in {n.id for n in _names(loop.target)}]
-    for inner in (node for group in groups for node in walk(group)):
-        if isinstance(inner, ast.Attribute) and inner.attr == "param_groups":
-            made = origins(facts.values(inner.value), Role.OPTIMIZER)
-            mine = {origin for named in program.optimizers for origin in named.origins}
-            return not made or bool(made & mine)
-    return False
 
 
 def _made_anew(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[ast.AST]:
     """Where optimizers are made: one with another rate takes the place of the first."""
     made = (facts.source(origin) for named in program.optimizers for origin in named.origins)
     return (node for node in made if facts.unit(node) in units)
-
-
-def _names(node: ast.AST) -> list[ast.Name]:
-    return [inner for inner in walk(node) if isinstance(inner, ast.Name)]
 
 
 def _conditions(counts: Counts, node: ast.AST, units: Collection[Unit], depth: int = 4) -> None:

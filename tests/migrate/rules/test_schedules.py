@@ -540,6 +540,8 @@ OWN_STEPS = {
     "a name with another one": f"rate = max(0.0, rate - 0.001)\nnow = rate\n{AT_RATE.replace('rate', 'now')}",
     "an attribute": f"optimizer.rate = max(0.0, optimizer.rate - 0.001)\n{AT_RATE.replace('rate', 'optimizer.rate')}",
     "from a batch on": f"done += 1\nif done > 5:\n    rate *= 0.9\n{AT_RATE}",
+    "what is set": "for group in optimizer.param_groups:\n    now = group['lr']\n    now *= 0.9\n    group['lr'] = now",
+    "what is handed on": "rate = optimizer.rate\nrate *= 0.9\noptimizer.rate = rate\n" + AT_RATE,
 }
 
 
@@ -607,6 +609,35 @@ PASSED_BY = {
 def test_a_sum_with_a_multiplied_count_may_pass_the_step_that_is_waited_for(refused_text, name):
     rate, test, at = PASSED_BY[name]
     refused_text(RESUMED.format(rate=rate, test=test), "MIG118", at, ["may pass it"])
+
+
+DECAYED = """\
+def adjust(optimizer, done):
+    rate = 0.1 * min(1.0, done)
+    rate *= 1 - done / 10
+    for group in optimizer.param_groups:
+        group['lr'] = rate
+"""
+AFRESH = {
+    "in a function": (DECAYED, "adjust(optimizer, epoch + i / len(loader))"),
+    "in the loop": ("", f"rate = 0.1 * min(1.0, i / len(loader))\nrate = rate * 0.5\n{AT_RATE}"),
+}
+
+
+@pytest.mark.parametrize("name", AFRESH)
+def test_a_rate_that_begins_anew_at_every_batch_does_not_go_on(convert_text, programs, name):
+    setup, batch = AFRESH[name]
+    before, _ = programs({**NUMBERED, "setup": setup, "batch": batch})
+    report, result = convert_text(before)
+    assert all(loop.converts for loop in report.of(Kind.LOOP))
+    assert batch.splitlines()[0] in result
+
+
+def test_a_rate_that_a_function_is_handed_and_gives_back_goes_on(refused):
+    back = DECAYED.replace("done):", "rate):").replace("    rate = 0.1 * min(1.0, done)\n", "")
+    setup = f"{back.replace('1 - done / 10', '0.9')}    return rate\n\n\nrate = 0.1"
+    mentions = ["a step of its own at every batch"]
+    refused("MIG118", "group['lr']", mentions=mentions, setup=setup, step="rate = adjust(optimizer, rate)")
 
 
 BY_LOSS = "for group in optimizer.param_groups:\n    group['lr'] = {}"
