@@ -71,6 +71,26 @@ class Singles:
         around = {*self._facts.tree(origin).up(self._facts.source(origin)), *self._around(maker, frozenset())}
         return self._again(unit, maker, around, origin, ())
 
+    def runs_again(self, node: ast.AST, seen: tuple[Unit, ...] = ()) -> bool:
+        """Whether code may run more than once: in a loop, or in a function that a loop or several calls enter."""
+        unit = self._facts.unit(node).original
+        if self._repeated(node, ()) is not None:
+            return True
+        if not isinstance(unit, Function) or unit in seen:
+            return False
+        calls = [call for call in self._facts.callers(unit) if call.node not in _decorating(unit)]
+        together = (
+            (one.node, other.node)
+            for i, one in enumerate(calls)
+            for other in calls[i + 1 :]
+            if not are_apart(self._facts, one.caller, other.caller)
+        )
+        return (
+            any(call.handed is not None and call.handed.often for call in calls)
+            or any(not self._is_either(one, other) for one, other in together)
+            or any(self.runs_again(call.node, (*seen, unit)) for call in calls)
+        )
+
     def _again(
         self, unit: Unit, maker: Unit, around: Container[ast.AST], origin: ast.AST, seen: tuple[Unit, ...]
     ) -> ast.AST | None:

@@ -24,6 +24,11 @@ What the program has seeded itself by then goes on where the main process is, as
     torch.manual_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])
     np.random.set_state(broadcast_object_list([np.random.get_state()])[0])
 
+Where the accelerator is made more than once, by a method that trains several times, the seed is drawn: the one that
+torch has would be the same each time, and so would be the models and the data of all these runs.
+
+    set_seed(broadcast_object_list([torch.randint(2**32, ()).item()])[0])
+
 Refused: what is chosen before there is an accelerator; of data that are made up before, a note says so.
 Safe: on one process nothing is seeded, and every run is another, as it was.
 """
@@ -54,6 +59,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 SEED = "torch.initial_seed() % 2**32"
+_DRAWN = "torch.randint(2**32, ()).item()"  # where several runs begin with it: each goes on with other numbers
 
 
 @rule("MIG123")
@@ -124,7 +130,8 @@ def _seeds(conversion: Conversion, draft: Draft, at: str) -> tuple[list[str], li
     """
     facts, program, placement = conversion.facts, conversion.program, conversion.placement
     module = facts.module(placement.accelerator.statement)
-    first = f"{at}broadcast_object_list([{SEED}])[0]"
+    given = _DRAWN if facts.singles.runs_again(placement.accelerator.statement) else SEED
+    first = f"{at}broadcast_object_list([{given}])[0]"
     streams = seeded_before(facts, program, placement) if program.one_seed and program.training_loaders else {}
     own = {library: _named(module, library) for library in _STATES if library not in streams}
     drawn = program.one_seed.libraries if program.one_seed is not None else frozenset()

@@ -39,6 +39,58 @@ def test_for_accelerate_its_names_come_from_its_utilities(convert_text):
     assert "from accelerate.utils import broadcast_object_list, set_seed\n" in result
 
 
+RUNS = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset, random_split
+
+
+class Trainer:
+    def __init__(self, data):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.data = data
+
+    def train(self):
+        part, rest = random_split(self.data, [48, 16])
+        loader = DataLoader(part, batch_size=8, shuffle=True)
+        model = nn.Linear(4, 1).to(self.device)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = nn.functional.mse_loss(model(x.to(self.device)), y.to(self.device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return model
+
+
+data = TensorDataset(torch.ones(64, 4), torch.ones(64, 1))
+trainer = Trainer(data)
+{}
+"""
+ANEW = "set_seed(broadcast_object_list([torch.randint(2**32, ()).item()])[0])"
+SEVERAL = {
+    "a loop": "for fold in range(3):\n    trainer.train()",
+    "a comprehension": "models = [trainer.train() for fold in range(3)]",
+    "several calls": "trainer.train()\nother = trainer.train()",
+    "a function in a loop": "def run():\n    trainer.train()\n\n\nfor fold in range(3):\n    run()",
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_runs_take_a_seed_each(convert_text, name):
+    """With the one that torch has, they would all begin with the same model, and go on with the same data."""
+    _, result = convert_text(RUNS.format(SEVERAL[name]))
+
+    assert ANEW in result
+    assert ALIKE not in result
+
+
+def test_one_run_takes_the_seed_that_there_is(convert_text):
+    _, result = convert_text(RUNS.format("trainer.train()"))
+
+    assert ALIKE in result
+
+
 SEEDED = "random.seed(1)\ntorch.manual_seed(1)"
 NOT_SEEDED = {
     "it seeds itself": {"seed": SEEDED},
@@ -219,7 +271,7 @@ def test_what_is_drawn_from_a_stream_that_is_seeded_is_alike_already(convert_tex
 def test_an_object_that_is_made_once_more_finds_the_seed_of_the_first(convert_text):
     _, result = convert_text(CHOSEN.format(seed="", first="", rows="[[1, 2]]", again="Solver([[2, 3]]).train()"))
 
-    assert ALIKE in result
+    assert ANEW in result
 
 
 @pytest.mark.parametrize("seed", ["", "torch.manual_seed(1)"])
