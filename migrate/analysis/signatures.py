@@ -54,8 +54,12 @@ class Site:
 
     @property
     def is_starred(self) -> bool:
-        """Whether it does not say what it passes."""
+        """Whether it does not say all that it passes."""
         return any(passed.way is Way.STAR for passed in self.passed)
+
+    def leaves_room(self, unit: Function) -> bool:
+        """Whether another argument finds its place: what `**` passes has names, and more would be one too many."""
+        return not any(isinstance(each, ast.Starred) for each in self.call.node.args) and unit.others is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +254,7 @@ class Signatures:
             why = f"{site.call.handed.by}() calls it with what it is given in {place}"
             yield Obstacle(node, why, f"call {name}() by its name")
             return
-        if site.is_starred:
+        if site.is_starred and not site.leaves_room(unit):
             way_out = f"write out the arguments of {name}() in this call"
             yield Obstacle(node, f"it is called with * or ** in line {node.lineno}", way_out)
         file = self._facts.file(node)

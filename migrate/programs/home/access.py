@@ -238,7 +238,9 @@ class Access:
 
 
 def device_parameter(facts: Facts, unit: Function) -> ast.arg | None:
-    """The parameter through which a function is handed the device, if each caller hands one over."""
+    """The parameter through which a function is handed the device, if each caller is seen to hand one over."""
+    if any(site.is_starred for site in facts.signatures.of(unit).sites):
+        return None
     for parameter in unit.positional:
         values = unit.parameters.get(parameter.arg, frozenset())
         if (

@@ -97,6 +97,12 @@ CAN = {
         def train(model): ...
         train(1)
     """,
+    "called with two stars": """
+        def train(model): ...
+        def run(options):
+            train(1, **options)
+        run({})
+    """,
     "called under another name": """
         import main as own
         def train(model): ...
@@ -140,7 +146,7 @@ CANNOT = {
         "used as a value",
     ),
     "called with a star": ("def train(model): ...\ntrain(*parts)", "called with * or **"),
-    "called with two stars": ("def train(model): ...\ntrain(1, **options)", "called with * or **"),
+    "with two stars for more": ("def train(model, **more): ...\ntrain(1, **options)", "called with * or **"),
     "or another": (
         "def train(model): ...\ndef other(model): ...\ndef run(step):\n    step(1)\nrun(train)\nrun(other)",
         "used as a value",

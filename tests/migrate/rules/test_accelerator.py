@@ -219,11 +219,6 @@ OUT_OF_REACH = {
         "train(*parts)",
         "called with * or **",
     ),
-    "called with two stars": (
-        "    options = {}\n    train(model, loader, optimizer, **options)\n",
-        "train(model, loader, optimizer, **options)",
-        "called with * or **",
-    ),
 }
 
 
@@ -234,6 +229,34 @@ def test_refused(refused_text, name):
     finding = refused_text(source, "MIG904", at, [mention])
 
     assert finding.hint
+
+
+STARRED = {
+    "train(model, loader, optimizer, **{})": "train(model, loader, optimizer, accelerator, **{})",
+    "train(model, **{'loader': loader, 'optimizer': optimizer})": (
+        "train(model, accelerator=accelerator, **{'loader': loader, 'optimizer': optimizer})"
+    ),
+}
+
+
+@pytest.mark.parametrize("call", STARRED)
+def test_what_two_stars_pass_has_names(convert_text, call):
+    source = HEAD + TRAIN.format(first="", last="", backward=BACKWARD) + SETUP[1:] + f"    {call}\n\n\nmain()\n"
+    _, result = convert_text(source)
+
+    assert STARRED[call] in result
+    assert "def train(model, loader, optimizer, accelerator):" in result
+
+
+def test_a_device_that_two_stars_may_pass_stays(convert_text):
+    parts = "{'device': device, 'loader': loader, 'optimizer': optimizer}"
+    train = TRAIN.format(first="device, ", last="", backward=BACKWARD)
+    device = "    device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+    source = HEAD + train + SETUP[1:] + f"{device}    train(model, **{parts})\n\n\nmain()\n"
+    _, result = convert_text(source)
+
+    assert "def train(model, device, loader, optimizer, accelerator):" in result
+    assert f"train(model, accelerator=accelerator, **{parts})" in result
 
 
 def test_a_function_whose_parameters_all_have_defaults_gets_it_first(convert_text):
