@@ -23,7 +23,7 @@ optimizer, and runs it:
     optimizer = Adam(model.parameters())
     loader, optimizer = accelerator.prepare(loader, optimizer)
 
-A loop that takes batches one by one, as many as the data has, takes no more than its process has:
+A loop that takes batches one by one, as many as a number says, takes no more than its process has:
 
     for step in range(steps):   ->   for step in range(min(steps, len(loader))):
 
@@ -76,8 +76,9 @@ def prepare(conversion: Conversion, draft: Draft) -> None:
             _wrap(conversion, draft, stage, stage.call)
     for length in taken_for_training(conversion):
         draft.rewrite(length.func, f"{conversion.access.name(length)}.steps_per_epoch")
-    for taken in counted(conversion):
-        draft.wrap(taken.number, f"min({{it}}, len({ast.unparse(taken.loader)}))")
+    for number, loaders in counted(conversion):
+        shares = "".join(f", len({ast.unparse(loader)})" for loader in loaders)
+        draft.wrap(number, f"min({{it}}{shares})")
     _tell_workers(conversion, draft)
     _tell_numbers(conversion, draft)
     for loader in conversion.loaders:

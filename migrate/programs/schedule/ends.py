@@ -13,6 +13,7 @@ from migrate.analysis.known.same import EXITS
 from migrate.analysis.syntax import walk
 from migrate.programs.schedule.schedulers import Pace
 from migrate.programs.values.counts import Counts, Met
+from migrate.programs.values.cut import is_cut
 from migrate.programs.values.lengths import Moments, lengths
 from migrate.programs.values.rounds import range_of
 from migrate.programs.values.sources import Sources
@@ -83,6 +84,8 @@ def _own_count(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> 
     if not loop.loaders:
         return own
     if any(facts.loaders(facts.values(each)) for each in counted):
+        return None
+    if is_cut(facts, loop.node) and facts.singles.runs_again(loop.node):  # an epoch, of which each has its share
         return None
     in_sight = facts.once(Sources).behind(counted)
     is_plain = isinstance(own, (ast.List, ast.Tuple)) or bool(range_of(facts, own))

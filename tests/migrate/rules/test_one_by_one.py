@@ -5,11 +5,21 @@ import pytest
 PROGRAM = """
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, RandomSampler, Sampler, TensorDataset
 from tqdm import tqdm, trange
 
+
+class Endless(Sampler):
+    def __init__(self, size):
+        self.size = size
+
+    def __iter__(self):
+        while True:
+            yield from torch.randperm(self.size).tolist()
+
+
 data = TensorDataset(torch.ones(40, 2), torch.ones(40, 1))
-loader = DataLoader(data, batch_size=8)
+loader = DataLoader(data, batch_size=8GIVEN)
 STEPS
 model = nn.Linear(2, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -23,7 +33,14 @@ for epoch in range(2):
         loss.backward()
         optimizer.step()
 END"""
-MADE = {"make": "batches = iter(loader)", "take": "x, y = next(batches)", "once": "", "over": "range(steps)", "end": ""}
+MADE = {
+    "make": "batches = iter(loader)",
+    "take": "x, y = next(batches)",
+    "once": "",
+    "over": "range(steps)",
+    "end": "",
+    "given": "",
+}
 
 
 @pytest.fixture
@@ -46,6 +63,17 @@ def converted(convert_text):
         ({"steps": "steps = len(loader)", "over": "tqdm(range(steps))"}, "range(min(steps, len(loader)))"),
         ({"steps": "steps = len(loader)", "over": "trange(steps)"}, "trange(min(steps, len(loader))"),
         ({"steps": "steps = len(loader)", "take": "x, y = batches.__next__()"}, "range(min(steps, len(loader)))"),
+        ({"steps": "steps = 3"}, "range(min(steps, len(loader)))"),
+        ({"steps": "steps = 3", "make": "batches, done = iter(loader), 0"}, "range(min(steps, len(loader)))"),
+        (
+            {
+                "steps": "steps = 3\nsampler = RandomSampler(data, replacement=True, num_samples=8 * steps)\n"
+                "more = DataLoader(data, batch_size=8, sampler=sampler)",
+                "make": "batches, others = iter(loader), iter(more)",
+                "take": "x, y = next(batches)\n        z, y = next(others)\n        x = x + z",
+            },
+            "range(min(steps, len(loader), len(more)))",
+        ),
     ],
 )
 def test_no_more_than_its_share_is_taken(converted, parts, after):
@@ -58,7 +86,7 @@ CAUGHT = """try:
             break"""
 OTHERS = {
     "the length of the share": {"steps": "", "over": "range(len(loader))"},
-    "a number that has nothing to do with the data": {"steps": "steps = 3"},
+    "a sampler without a length": {"steps": "steps = 3", "given": ", sampler=Endless(9)"},
     "an end that is caught": {"steps": "steps = len(data) // 8", "take": CAUGHT},
     "an iterator of its own in each step": {"steps": "steps = len(data)", "take": "x, y = next(iter(loader))"},
     "one that goes on": {"steps": "steps = len(data) // 20", "once": "batches = iter(loader)", "make": "pass"},
@@ -70,6 +98,15 @@ def test_what_ends_by_itself_or_goes_on_stays(converted, name):
     result = converted(**OTHERS[name])
     assert "accelerator.backward(loss)" in result
     assert "min(" not in result
+
+
+@pytest.mark.parametrize(("given", "prepared"), [("", True), (", sampler=Endless(9)", False)])
+def test_a_schedule_by_batches_goes_by_the_share_where_that_is_all_that_is_taken(converted, given, prepared):
+    """Else the training takes as many steps as one process."""
+    once = "schedule = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=20)"
+    take = f"{MADE['take']}\n        schedule.step()"
+    result = converted(steps="steps = 3", once=once, take=take, given=given)
+    assert ("optimizer, schedule = accelerator.prepare(" in result) == prepared
 
 
 RENEWED = """
