@@ -82,13 +82,13 @@ def _seeds_itself(facts: Facts, program: Program) -> bool:
 
 
 def is_taken(module: Module) -> bool:
-    """Whether a file has names of its own that the seed would be set by."""
+    """Whether a file has names of its own that the seed would be set by; they may come by `from utils import *`."""
     for node in ast.walk(module.tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in _NAMES:
             return True
         if isinstance(node, ast.alias) and (node.asname or node.name) in _NAMES:
             return True
-        if isinstance(node, ast.Name) and node.id in _NAMES and not isinstance(node.ctx, ast.Load):
+        if isinstance(node, ast.Name) and node.id in _NAMES:
             return True
     return False
 

@@ -178,6 +178,15 @@ def test_a_function_of_the_name_that_an_option_switches(convert_text):
     assert "import runtime\n" in result
 
 
+def test_a_function_of_the_name_that_is_not_seen(convert_text):
+    """What is imported below it would take its place."""
+    seeds = OWN[: OWN.index("def set_seed")] + "from helpers import *\nif args.seed:\n    set_seed(args)"
+    _, result = convert_text(program(CHOSEN["numpy"], seeds))
+
+    assert SEED.replace("set_", "runtime.set_").replace("broad", "runtime.broad") in result
+    assert "broadcast_object_list, set_seed" not in result
+
+
 def test_a_function_of_the_name_that_always_seeds(convert_text):
     _, result = convert_text(program(CHOSEN["numpy"], OWN + "set_seed(0)"))
 
