@@ -1,6 +1,8 @@
 """Data that a program makes up: what it draws at random, once in a run, and hands out by its loaders.
 
 Found by walking back from the calls that make the loaders, by names, attributes, returns and what fills a container.
+So are data that come from a pass over a loader which shuffles and is not dealt out: features of all pictures, in an
+order of each process's own.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
-from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.seeds import GENERATOR, is_given, samples_rows
@@ -38,15 +40,48 @@ _DRAWING = {
 _SIGNS = (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop)  # one object stands in many places
 
 
-def made_up_data(facts: Facts, draws: Draws, each: Collection[Unit]) -> dict[ast.Call, str]:
+def made_up_data(facts: Facts, draws: Draws, each: Collection[Unit], dealt: Collection[ast.AST]) -> dict[ast.Call, str]:
     """The calls that draw what loaders hand out, with the library whose seed decides.
 
-    `each`: the functions that run for every sample, where each process may draw its own.
+    `each`: the functions that run for every sample, where each process may draw its own; `dealt`: the loaders of which
+    all processes know the order.
     """
-    if not any(_library(facts, draws, use.node) for use in draws.uses if use.unit not in each):
+    loaders = {use.node for use in draws.uses if _makes(facts, use.node, Role.LOADER)}
+    shuffling = {call for call in loaders if _shuffles(facts, call)}
+    if not shuffling and not any(_library(facts, draws, use.node) for use in draws.uses if use.unit not in each):
         return {}
-    calls = (use.node for use in draws.uses)
-    return _Walk(facts, draws, each).found({call for call in calls if _makes(facts, call, Role.LOADER)})
+    walk = _Walk(facts, draws, each)
+    found = walk.found(loaders)
+    passed = {loader for loader in walk.passed if facts.source(loader) in shuffling and loader not in dealt}
+    return found | dict.fromkeys(_passes(facts, draws, passed), "torch")
+
+
+def _shuffles(facts: Facts, loader: ast.Call) -> bool:
+    """Whether a loader takes its samples in an order that it draws from the stream of all."""
+    given = {keyword.arg: keyword.value for keyword in loader.keywords}
+    if "generator" in given:
+        return False
+    samplers = [v for name in ("sampler", "batch_sampler") if name in given for v in facts.values(given[name])]
+    samplers += [inner for value in samplers if value.origin is not None for inner in facts.over(value.origin)]
+    if any(isinstance(v.origin, ast.Call) and _draws_order(facts, v.origin) for v in samplers):
+        return True
+    shuffle = given.get("shuffle", loader.args[2] if len(loader.args) > 2 else None)
+    return shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value)
+
+
+def _draws_order(facts: Facts, sampler: ast.Call) -> bool:
+    is_drawing = any(name.endswith("RandomSampler") for name in facts.called(sampler))
+    return is_drawing and not any(keyword.arg == "generator" for keyword in sampler.keywords)
+
+
+def _passes(facts: Facts, draws: Draws, loaders: set[ast.AST]) -> Iterator[ast.Call]:
+    """The first call in each pass over some loaders."""
+    seen: set[ast.AST] = set()
+    for use in draws.uses if loaders else ():
+        loop = next(facts.tree(use.node).loops(use.node), None)
+        if isinstance(loop, ast.For) and loop not in seen and facts.loaders(facts.values(loop.iter)) & loaders:
+            seen.add(loop)
+            yield use.node
 
 
 def _makes(facts: Facts, call: ast.Call, *wanted: Role) -> bool:
@@ -75,6 +110,7 @@ class _Walk:
         self._each = each
         self._sources = facts.once(Sources)
         self._fillings = facts.once(Fillings)
+        self.passed: set[ast.AST] = set()  # the loaders from whose batches the data come
 
     def found(self, loaders: set[ast.Call]) -> dict[ast.Call, str]:
         """The calls that draw behind the arguments of some calls."""
@@ -94,6 +130,7 @@ class _Walk:
     def _behind(self, node: ast.AST) -> Iterator[ast.AST]:
         """What comes into an expression, one step back."""
         if isinstance(node, ast.expr) and roles(self._facts.values(node)) & _ENDS:
+            self.passed |= origins(self._facts.values(node), *FROM_LOADER)
             return
         yield from (part for part in ast.iter_child_nodes(node) if not isinstance(part, _SIGNS))
         if isinstance(node, (ast.Name, ast.Attribute)):

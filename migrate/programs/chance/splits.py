@@ -61,7 +61,7 @@ def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, 
     makers = reached(facts, (unit for unit in facts.functions if _makes_data(unit)))  # also for an evaluation in a loop
     training = {loop.node for loop in program.training}
     draws = Draws(facts, program)
-    made_up = made_up_data(facts, draws, each)
+    made_up = made_up_data(facts, draws, each, program.training_loaders)
     found = {call: Choice(library, is_made_up=True) for call, library in made_up.items()}
     for use in draws.uses:
         library = _library(facts, use, each)

@@ -404,3 +404,63 @@ def test_a_library_without_a_name_is_seeded_with_all_others(convert_text):
     _, result = convert_text(MAYBE_SEEDED.format(imports="import random", seed=seed, shuffle=shuffle))
 
     assert SEED.partition("\n")[2] in result
+
+
+FEATURES = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+
+SEED
+data = TensorDataset(torch.ones(64, 2), torch.ones(64, 1))
+
+
+def features_of(loader, encoder):
+    features, targets = [], []
+    for x, y in loader:
+        features.extend(encoder(x).detach().numpy())
+        targets.append(y)
+    return torch.tensor(features), torch.cat(targets)
+
+
+def main():
+    encoder = torch.load("encoder.pt")
+    loader = DataLoader(data, batch_size=8ORDER)
+    features, targets = features_of(loader, encoder)
+    train = DataLoader(TensorDataset(features, targets), batch_size=8, shuffle=True)
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in train:
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize("order", [", shuffle=True", ", sampler=RandomSampler(data)"])
+def test_features_of_shuffled_data_are_in_one_order_on_all_processes(convert_text, order):
+    """Of two orders each process would be dealt some samples that the other has, too, and miss others."""
+    _, result = convert_text(FEATURES.replace("ORDER", order).replace("SEED", "").lstrip())
+
+    assert SEED in result
+    assert result.index("set_seed(broadcast") < result.index("= features_of(loader, encoder)")
+
+
+ORDERED = {
+    "in the order of the data": ("", ""),
+    "a generator of its own": (", shuffle=True, generator=torch.Generator().manual_seed(1)", ""),
+    "seeded": (", shuffle=True", "torch.manual_seed(0)"),
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_features_that_are_in_one_order_already(convert_text, name):
+    order, seed = ORDERED[name]
+    _, result = convert_text(FEATURES.replace("ORDER", order).replace("SEED", seed).lstrip())
+
+    assert "accelerator.backward(loss)" in result
+    assert "broadcast_object_list" not in result
