@@ -17,7 +17,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
 from migrate.analysis.syntax import DEFINITIONS, LOOPS, reads, same, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.divided import Division, Joined, division
-from migrate.programs.values.kept import divisors_of, is_place, is_read, sets
+from migrate.programs.values.kept import divisors_of, is_only_read, is_place, is_read, sets
 from migrate.programs.values.numbers import is_foreign, is_number, is_text
 from migrate.programs.values.scalars import Scalars
 from migrate.programs.values.together import together
@@ -56,10 +56,10 @@ def accumulators(facts: Facts, loop: LoopFact, taking: Loop) -> Iterator[Accumul
 
 
 def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
-    """`losses = []` right before the loop, `losses.append(<number>)` in it, read after it and not in it.
+    """`losses = []` right before the loop, `losses.append(<number>)` in it, read after it.
 
-    A list that goes on over several loops would be joined in the order of the processes, not of time: it is left. So
-    is one beside which code goes through another that is left.
+    Inside of the loop it is only computed with. A list that goes on over several loops would be joined in the order of
+    the processes, not of time: it is left. So is one beside which code goes through another that is left.
     """
     lists = {n: each for n, each in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in each)}
     later = statements_after(facts, loop.node)
@@ -69,11 +69,13 @@ def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     left = together(facts, later, found, lists.keys() - set(found)) if found else set()
     for name in found:
         if name not in left:
-            yield Accumulator(name, loop, loop.node, is_number=True, joined=Joined.LIST, read_inside=False)
+            inside = not is_filled_only(facts, loop, name, lists[name])
+            yield Accumulator(name, loop, loop.node, is_number=True, joined=Joined.LIST, read_inside=inside)
 
 
 def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
-    return all(_are_numbers(facts, value) for value in added) and is_filled_only(facts, loop, name, added)
+    is_empty = _set_up_before(facts, loop, name) is loop.node
+    return is_empty and all(_are_numbers(facts, value) for value in added) and is_only_read(facts, loop.node, name)
 
 
 def is_filled_only(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:

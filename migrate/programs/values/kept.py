@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import is_stored, targets_of
+from migrate.analysis.syntax import is_stored, targets_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.syntax import Loop
 
 #: Methods that put what they are given into their object.
 FILLING = frozenset("append extend add insert update appendleft extendleft push put setdefault".split())
+_COMPUTING = frozenset(f"builtins.{name}" for name in ("sum", "len", "min", "max"))  # of a list
 
 
 def is_place(node: ast.expr) -> bool:
@@ -128,3 +131,26 @@ def set_in(statement: ast.stmt) -> set[str]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in FILLING:
             found |= place_of(filled(node))
     return found
+
+
+def is_only_read(facts: Facts, loop: Loop, name: str) -> bool:
+    """Whether a loop, beside appending to a list, only computes with it: `bar.set_postfix(loss=np.mean(losses))`."""
+    parents = facts.tree(loop).parents
+    for node in walk(loop):
+        if not (isinstance(node, ast.Name) and node.id == name):
+            continue
+        match parents.get(node):
+            case ast.Attribute(attr="append" | "extend") | ast.AugAssign():
+                continue
+            case ast.Subscript(ctx=ast.Load(), value=value) if value is node:
+                continue
+            case ast.Call() as call if node in call.args and _computes(facts, call):
+                continue
+        return False
+    return True
+
+
+def _computes(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call makes a number of a list, and leaves it as it is."""
+    names = facts.called(call)
+    return bool(names) and all(name in _COMPUTING or name.startswith(("numpy.", "statistics.")) for name in names)

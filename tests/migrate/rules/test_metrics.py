@@ -307,6 +307,40 @@ def test_what_is_shown_while_the_loop_runs_is_reported(changed, programs, remark
     remark(report, programs(holes)[0], "MIG114", "in loader", ["total", "one process"], Kind.NOTE)
 
 
+SHOWN = {
+    "the mean": "print(sum(losses) / len(losses))",
+    "the last ones": "print(losses[-1], losses[-10:])",
+}
+CHANGED = {
+    "taken out": "losses.pop()",
+    "under another name": "kept = losses",
+    "handed on": "keep(losses)",
+    "set": "losses[0] = 0.0",
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_list_that_is_shown_while_the_loop_runs_is_joined_after_it(convert_text, programs, name):
+    step = f"losses.append(loss.item())\n{SHOWN[name]}"
+    report, result = convert_text(
+        programs({"start": "losses = []", "step": step, "epoch": "print(sum(losses) / len(losses))"})[0]
+    )
+
+    assert "    losses = accelerator.gather_for_metrics(losses)\n    accelerator.print" in result
+    told = [finding.message for finding in report.of(Kind.NOTE) if finding.code == "MIG114"]
+    assert any("while this loop runs, losses shows one process's share" in each for each in told), told
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_list_that_the_loop_changes_otherwise_is_not(convert_text, programs, name):
+    step = f"losses.append(loss.item())\n{CHANGED[name]}"
+    setup = "def keep(numbers):\n    numbers.clear()"
+    holes = {"setup": setup, "start": "losses = []", "step": step, "epoch": "print(sum(losses) / len(losses))"}
+    _, result = convert_text(programs(holes)[0])
+
+    assert "losses = accelerator.gather_for_metrics(losses)" not in result
+
+
 UNKNOWN = "total += measures.error(output, y) if epoch else loss.item()"
 
 
