@@ -120,7 +120,7 @@ def _agree(conversion: Conversion, draft: Draft, said: Speech) -> None:
     for call in found.apart:
         draft.left(
             call,
-            "every process makes up a name of its own for this, by the clock or at random",
+            "every process makes up a name of its own for this, by the clock, at random or by what is there",
             "let the main process tell it: name = broadcast_object_list([name])[0], once the accelerator is made",
         )
 

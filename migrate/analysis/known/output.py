@@ -126,3 +126,5 @@ MADE_UP = frozenset(
     time.localtime time.ctime time.asctime time.gmtime uuid.uuid1 uuid.uuid4 os.getpid tempfile.mkdtemp
     tempfile.mktemp secrets.token_hex secrets.token_urlsafe""".split()
 )
+#: What tells which files and folders are there.
+LISTING = frozenset("os.listdir os.scandir glob.glob glob.iglob os.walk".split())

@@ -1,7 +1,8 @@
 """Names that every process makes up by itself, by the clock or at random, and that all of them must agree on.
 
 A folder with the time in its name has two names on two processes. That matters where all of them use it: to read what
-the main process has written there, or to make the folder.
+the main process has written there, or to make the folder. So has one that is numbered by how many there are already,
+`f"run_{len(os.listdir(out))}"`, once one of the processes has made its own.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def told_names(conversion: Conversion, covered: set[int]) -> Told:
         if id(use.node) in covered:
             continue
         path = _shared_path(facts, use.node)
-        made = names.made_up(path, _DEEPEST) if path is not None else ()
+        is_folder = bool(facts.called(use.node) & output.FOLDERS)
+        made = names.made_up(path, _DEEPEST, by_number=is_folder) if path is not None else ()
         shared = (call for call in dict.fromkeys(made) if id(call) not in covered)
         mine = [call for call in shared if not _is_of_another(facts, call, begins)]
         wholes = [_told_at(conversion, call) for call in mine]
@@ -109,17 +111,26 @@ class _Names:
         self._facts = facts
         self._sources = facts.once(Sources)
 
-    def made_up(self, node: ast.expr, depth: int) -> Iterator[ast.Call]:
-        """The calls that give an expression another value on each process."""
+    def made_up(self, node: ast.expr, depth: int, *, by_number: bool = False) -> Iterator[ast.Call]:
+        """The calls that give an expression another value on each process; `by_number`: of what is there, too."""
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Call) and self._facts.called(inner) & output.MADE_UP:
-                yield inner
+            if isinstance(inner, ast.Call):
+                if self._facts.called(inner) & output.MADE_UP or (by_number and self._counts_files(inner)):
+                    yield inner
         for inner in ast.walk(node) if depth else ():
             is_read = isinstance(getattr(inner, "ctx", ast.Load()), ast.Load)
             if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and is_read:
                 for given in (*self._sources.given(inner).expressions, *self._defaults(inner)):
                     if given is not node:
-                        yield from self.made_up(given, depth - 1)
+                        yield from self.made_up(given, depth - 1, by_number=by_number)
+
+    def _counts_files(self, call: ast.Call) -> bool:
+        """`len(os.listdir(path))`, `len(runs)`."""
+        if "builtins.len" not in self._facts.called(call):
+            return False
+        named = [part for node in call.args for part in (node, *self._sources.given(node).expressions)]
+        inside = (inner for part in named for inner in ast.walk(part) if isinstance(inner, ast.Call))
+        return any(self._facts.called(inner) & output.LISTING for inner in inside)
 
     def _defaults(self, node: ast.expr) -> list[ast.expr]:
         """What an option of the command line is where a user does not give it."""

@@ -835,6 +835,34 @@ def test_a_name_that_all_processes_must_agree_on(programs, convert_text):
     assert "from accelerate.utils import broadcast_object_list" in other
 
 
+NUMBERED = {
+    "in one": "len(os.listdir('out'))",
+    "under a name": "len(runs)",
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_a_folder_that_is_numbered_by_how_many_there_are(programs, convert_text, name):
+    """Once a process has made its own there is one more: the next would make another folder."""
+    folder = f"os.path.join('out', str({NUMBERED[name]}))"
+    holes = {
+        "imports": "import glob\nimport os",
+        "made": f"runs = glob.glob('out/*')\nfolder = {folder}",
+        "ready": "os.makedirs(folder, exist_ok=True)",
+    }
+    _, result = convert_text(programs(holes)[0])
+
+    assert f"folder = broadcast_object_list([{folder}])[0]" in result
+
+
+def test_a_folder_that_is_named_by_how_much_there_is_of_something_else(programs, convert_text):
+    holes = {"imports": "import os", "ready": "os.makedirs(f'out/{len(data)}', exist_ok=True)"}
+    _, result = convert_text(programs({**holes, "made": "data = [1, 2]"})[0])
+
+    assert "accelerator.backward(loss)" in result
+    assert "broadcast_object_list" not in result
+
+
 def test_a_name_that_only_the_main_process_uses(unchanged):
     unchanged(imports="import os\nimport time", made="name = time.strftime('%H%M')\nfolder = os.path.join('out', name)")
 
