@@ -1,5 +1,7 @@
 """Optimizers that are given parts of a model by its name, or a model that others contain: what runs is prepared."""
 
+import pytest
+
 AGENT = """
 import torch
 from torch import nn, optim
@@ -151,3 +153,40 @@ train("")
 def test_a_model_that_is_one_of_two_is_prepared_as_a_whole(convert_text):
     _, result = convert_text(LOADED)
     assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in result
+
+
+AROUND = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Learner(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x, steps=1):
+        return self.net(x).mean()
+
+def train():
+    loader = DataLoader(TensorDataset(torch.ones(8, 4)), batch_size=4)
+    net = nn.Linear(4, 1)
+    learner = Learner(net)
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    for (x,) in loader:
+        loss = CALL
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+torch.manual_seed(0)
+train()
+"""
+
+
+@pytest.mark.parametrize("call", ["learner(x)", "learner.forward(x, steps=2)"])
+def test_a_model_around_the_one_that_is_trained_is_prepared_however_it_is_run(convert_text, call):
+    """With the one inside prepared, nothing would average the gradients: the one around it runs the raw model."""
+    _, result = convert_text(AROUND.replace("CALL", call))
+    assert "loader, learner, optimizer = accelerator.prepare(loader, learner, optimizer)" in result
+    assert f"loss = {call}" in result
