@@ -1,5 +1,6 @@
 """Training around the forward of the prepared model: `model.log_prob(x)`, `x @ model.weight.T`, `odeint(model, x, t)`,
-and by its parts: `head(body(x))` of `body, head = model.body, model.head`.
+by its parts: `head(body(x))` of `body, head = model.body, model.head`, and by a model around it, which was handed the
+raw one: `diffusion.losses(x)`.
 
 A wrapper that counts on its own forward does not see such gradients. The program asks for `find_unused_parameters`,
 with which the runtime averages after each backward, whatever took part in it (see `irregular.py`).
@@ -14,7 +15,7 @@ from migrate.analysis.known.operations import LOOKING
 from migrate.analysis.known.training import GIVES_ITSELF, THROUGH_WRAPPER
 from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.analysis.syntax import arguments, line_of
-from migrate.analysis.units import Function
+from migrate.analysis.units import Class, Function
 from migrate.programs.processes.replicas import differs
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model, units_of
@@ -109,10 +110,25 @@ def _comes_to(facts: Facts, call: ast.Call, models: set[ast.AST] | frozenset[ast
 
 
 def _is_of_trained(facts: Facts, program: Program, func: ast.expr) -> bool:
-    """Whether a method, or a layer, of a trained model is meant."""
+    """Whether a method, or a layer, of a trained model is meant, or a method of a model around it."""
     if not isinstance(func, ast.Attribute) or func.attr in _COMPUTES_NOTHING:
         return False
-    return bool(origins(facts.values(func.value), Role.MODEL) & program.model_origins)
+    models = origins(facts.values(func.value), Role.MODEL)
+    return bool(models & program.model_origins) or _is_around(facts, program, func)
+
+
+def _is_around(facts: Facts, program: Program, func: ast.Attribute) -> bool:
+    """Whether a method of a model is meant that was handed a trained one: what a class prepares itself is its own."""
+    if Role.MODEL in roles(facts.values(func)):
+        return False
+    own = program.home.owner if isinstance(program.home, Function) else None
+    return any(
+        value.role is Role.MODEL
+        and value.origin is not None
+        and not (own is not None and isinstance(value.unit, Class) and own in value.unit.mro())
+        and bool(facts.parts([value.origin]) & program.model_origins)
+        for value in facts.values(func.value)
+    )
 
 
 def _runs_part(facts: Facts, func: ast.expr, parts: Collection[ast.AST]) -> bool:

@@ -21,6 +21,7 @@ from migrate.programs.prepare.irregular import averages_after_backward
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
 from migrate.programs.training.gradients_off import without_gradients
+from migrate.programs.training.wholes import what_runs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -258,7 +259,7 @@ def called_around(facts: Facts, program: Program, units: Collection[Unit]) -> It
     for use in facts.calls:
         if use.unit not in units:
             continue
-        values: Values = facts.values(use.node.func)
+        values: Values = facts.values(what_runs(use.node))
         for origin in origins(values, Role.MODEL) - mine:
             if origin not in seen:
                 seen[origin] = bool((facts.parts([origin]) | _given(facts, origin)) & mine)

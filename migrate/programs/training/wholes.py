@@ -68,10 +68,10 @@ def _run(facts: Facts, loops: Loops, training: tuple[LoopFact, ...]) -> Iterator
         for root in (loop.node, *(unit.node for unit in units)):
             for node in ast.walk(root):
                 if isinstance(node, ast.Call) and not without_gradients(facts, node):
-                    yield origins(facts.values(_runs(node)), Role.MODEL)
+                    yield origins(facts.values(what_runs(node)), Role.MODEL)
 
 
-def _runs(call: ast.Call) -> ast.expr:
+def what_runs(call: ast.Call) -> ast.expr:
     """What a call runs if that is a model: `net(x)`, `net.forward(x)`."""
     is_named = isinstance(call.func, ast.Attribute) and call.func.attr == "forward"
     return call.func.value if is_named and isinstance(call.func, ast.Attribute) else call.func

@@ -190,3 +190,25 @@ def test_a_model_around_the_one_that_is_trained_is_prepared_however_it_is_run(co
     _, result = convert_text(AROUND.replace("CALL", call))
     assert "loader, learner, optimizer = accelerator.prepare(loader, learner, optimizer)" in result
     assert f"loss = {call}" in result
+
+
+def test_gradients_that_a_method_of_a_model_around_it_makes_are_averaged_after_backward(convert_text):
+    source = AROUND.replace("def forward(self, x, steps=1)", "def loss_of(self, x)")
+    _, result = convert_text(source.replace("CALL", "learner.loss_of(x)"))
+    assert "DistributedDataParallelKwargs(find_unused_parameters=True)" in result
+    assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in result
+
+
+@pytest.mark.parametrize("call", ["learner(x)", "learner.forward(x)"])
+def test_a_model_around_two_that_an_optimizer_each_trains_is_refused(refused_text, call):
+    source = AROUND.replace("optimizer.step()", "optimizer.step()\n        other.step()")
+    source = source.replace("    learner =", "    head = nn.Linear(1, 1)\n    learner =").replace(
+        "(net)", "(net, head)"
+    )
+    source = source.replace("def __init__(self, net, head)", "def __init__(self, net)")
+    source = source.replace("self, net)", "self, net, head)").replace(
+        "self.net = net", "self.net, self.head = net, head"
+    )
+    source = source.replace("self.net(x).mean()", "self.head(self.net(x)).mean()")
+    source = source.replace("    for (x,)", "    other = optim.SGD(head.parameters(), lr=0.1)\n    for (x,)")
+    refused_text(source.replace("CALL", call).lstrip(), "MIG119", call, ["contains the one that the optimizer trains"])
