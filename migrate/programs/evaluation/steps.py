@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.reach.callees import reached
+from migrate.programs.reach.callees import entered, reached
 from migrate.programs.training.modes import Modes
 from migrate.programs.values.lengths import measured
 
@@ -46,11 +46,17 @@ def taken_for_training(conversion: Conversion) -> Iterator[ast.Call]:
 
 
 def _is_for_training(facts: Facts, call: ast.Call, training: list[LoopFact], evaluating: list[LoopFact]) -> bool:
-    """Whether a length is taken above a training, not in a loop over the loader, nor for what such a loop has found."""
+    """Whether a length is taken above a training, not in a loop over the loader, nor for what such a loop has found.
+
+    In a training loop that evaluates on the loader itself, every so many steps, it is that of the training, too.
+    """
     unit = facts.unit(call)
     around = set(facts.tree(call).loops(call))
     here = [loop for loop in (*training, *evaluating) if loop.unit is unit]
-    if any(loop.node in around or loop.node.lineno < call.lineno for loop in here):
+    if any(loop.node in around for loop in here):
+        inside = reached(facts, entered(facts, next(loop.node for loop in here if loop.node in around)))
+        return any(loop.unit in inside for loop in evaluating) and not any(loop.node in around for loop in evaluating)
+    if any(loop.node.lineno < call.lineno for loop in here):
         return False
     first = min(here, key=lambda loop: loop.node.lineno, default=None)
     if first is not None:

@@ -20,6 +20,7 @@ def train(net, opt, loader):
         loss.backward()
         opt.step()
         total += loss.item()
+        {inside}
     {below}
 
 def evaluate(net, loader):
@@ -45,9 +46,11 @@ for epoch in range(3):
 """
 
 
-def program(*, above="pass", below="pass", measured="pass", divided="1", first="", evaluated="train_loader"):
+def program(
+    *, above="pass", inside="pass", below="pass", measured="pass", divided="1", first="", evaluated="train_loader"
+):
     return PROGRAM.format(
-        above=above, below=below, measured=measured, divided=divided, first=first, evaluated=evaluated
+        above=above, inside=inside, below=below, measured=measured, divided=divided, first=first, evaluated=evaluated
     )
 
 
@@ -61,7 +64,9 @@ def program(*, above="pass", below="pass", measured="pass", divided="1", first="
             program(first="evaluate(net, val_loader)\nsteps = len(train_loader)", evaluated="val_loader"),
             ["len(train_loader)"],
         ),
-        # of the pass that is over, or of an evaluation
+        (program(inside="print(evaluate(net, loader), total / len(loader))"), ["len(loader)"]),
+        # of the pass that is going on or over, or of an evaluation
+        (program(inside="print(total / len(loader))"), []),
         (program(below="print(total / len(loader))"), []),
         (program(measured="steps = len(loader)", divided="steps"), []),
         (program(divided="len(loader)"), []),
