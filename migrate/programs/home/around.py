@@ -48,7 +48,7 @@ def around(facts: Facts, program: Program, units: Container[Unit]) -> dict[Unit,
         return {}
     found: dict[Unit, Holder] = {}
     several = {*program.others, *(call.caller for other in program.others for call in _callers(facts, other))}
-    for call in _making(facts, start):
+    for call in making(facts, start):
         unit = call.caller
         if unit not in units and facts.is_editable(unit):
             several |= {unit} & found.keys()
@@ -65,16 +65,16 @@ def is_around(facts: Facts, start: Unit, unit: Unit) -> bool:
     """Whether a unit makes the one object of which `start` is the `__init__`, under a name."""
     if not isinstance(start, Function) or start.owner is None or start.name != "__init__":
         return False
-    calls = list(_making(facts, start))
+    calls = list(making(facts, start))
     return len(calls) == 1 and calls[0].caller is unit and _named(facts, calls[0]) is not None
 
 
 def _callers(facts: Facts, unit: Unit) -> Iterator[Call]:
     if isinstance(unit, Function):
-        yield from _making(facts, unit) if unit.owner is not None else facts.callers(unit)
+        yield from making(facts, unit) if unit.owner is not None else facts.callers(unit)
 
 
-def _making(facts: Facts, start: Function) -> Iterator[Call]:
+def making(facts: Facts, start: Function) -> Iterator[Call]:
     """The calls that make an object of the class, or of one derived from it."""
     for call in facts.callers(start):
         unit = call.caller

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.construction import is_constructor
 from migrate.analysis.syntax import is_main_guard, line_of
 from migrate.analysis.units import Function, Module, module_of
+from migrate.programs.home.around import making
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +32,7 @@ def only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> 
         return False
     last = _last_made(facts, loops, program)
     return all(
-        line < last if unit is program.home else _is_above_entry(program, loop, unit, line)
+        line < last if unit is program.home else _is_above_entry(facts, program, loop, unit, line)
         for unit, line in _places(facts, program, loop)
     )
 
@@ -53,11 +55,16 @@ def _places(facts: Facts, program: Program, loop: LoopFact) -> list[tuple[Unit, 
     return [(call.caller, call.node.lineno) for call in callers] or [(loop.unit, loop.node.lineno)]
 
 
-def _is_above_entry(program: Program, loop: LoopFact, unit: Unit, line: int) -> bool:
-    """Whether a line of what makes the objects stands above the call that hands them to the home, to be prepared."""
-    entry = program.entry
-    is_given = bool(loop.loaders) and loop.loaders <= program.given
-    return unit is program.start and entry is not None and is_given and line < line_of(entry)
+def _is_above_entry(facts: Facts, program: Program, loop: LoopFact, unit: Unit, line: int) -> bool:
+    """Whether a line stands above each call of its unit that hands the loader on, to where it is prepared."""
+    start = program.start
+    if start is None or any(facts.singles.is_made_in(start, o) for o in loop.loaders if unit is not start):
+        return False
+    lines = [line_of(program.entry)] if unit is start and program.entry is not None else []
+    if is_constructor(start):
+        lines += [call.node.lineno for call in making(facts, start) if call.caller is unit]
+    is_handed = bool(loop.loaders) and (unit is not start or loop.loaders <= program.given)
+    return is_handed and bool(lines) and line < min(lines)
 
 
 def _last_made(facts: Facts, loops: Loops, program: Program) -> int:

@@ -85,3 +85,33 @@ def test_refused_where_it_meets_both_and_nothing_can_be_prepared_above(decide):
     assert conversion is None
     assert [refusal.code for refusal in found.refusals] == ["MIG114"]
     assert "as that was before prepare, at times" in found.refusals[0].why
+
+
+TRAINER = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+class Trainer:
+    def __init__(self, net, loader):
+        self.net, self.loader = net, loader
+        self.opt = optim.SGD(net.parameters(), lr=0.1)
+
+    def fit(self):
+        for x, y in self.loader:
+            self.net(x).sum().backward()
+            self.opt.step()
+
+loader = DataLoader(data, shuffle=True)
+for x, y in loader:
+    seen.append(len(x))
+trainer = Trainer(nn.Linear(1, 1), loader)
+trainer.fit()
+"""
+
+
+def test_above_the_object_that_prepares_it_the_loader_is_raw(decide):
+    _, conversion = decide(TRAINER)
+
+    assert conversion.program.start.name == "__init__"
+    assert not conversion.shared
