@@ -36,10 +36,10 @@ def test_it_makes_what_migrate_makes():
 
 
 def test_what_stays_is_a_warning():
-    content, (loop, why) = transformed(LEFT)
+    content, (why, loop) = transformed(LEFT)
     assert content == LEFT
     assert loop.startswith("11:9 MIG001 ")
-    assert why.startswith("11:9 MIG901 ")
+    assert why.startswith("7:26 MIG104 ")
 
 
 def test_settings_count_as_for_migrate():
