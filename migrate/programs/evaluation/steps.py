@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, roles
 from migrate.programs.reach.callees import entered, reached
 from migrate.programs.training.modes import Modes
 from migrate.programs.values.lengths import measured
@@ -35,7 +36,7 @@ def taken_for_training(conversion: Conversion) -> Iterator[ast.Call]:
     modes = Modes(facts, program)
     for use in conversion.uses:
         loaders = measured(facts, use.node)
-        if not loaders or not loaders <= trained or not isinstance(use.node.args[0], (ast.Name, ast.Attribute)):
+        if not loaders or not loaders <= trained or roles(facts.values(use.node.args[0])) != {Role.LOADER}:
             continue
         evaluating = [loop for loop in program.evaluation if loop.loaders & loaders]
         if not evaluating and not modes.is_evaluation_at(use.node):

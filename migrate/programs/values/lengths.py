@@ -9,13 +9,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import line_of
-from migrate.analysis.units import Function
+from migrate.analysis.syntax import line_of, walk
+from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Value
     from migrate.programs.program import Program
     from migrate.programs.stages import Stages
 
@@ -26,13 +27,34 @@ _AS_LONG = frozenset({Role.LOADER, Role.ITERATOR})
 
 
 def measured(facts: Facts, call: ast.Call) -> set[ast.AST]:
-    """Where the loaders were made whose length is read: `len(loader)`, `len(list(loader))`, `len(tqdm(loader))`."""
+    """Where the loaders were made whose length is read: `len(loader)`, `len(list(loader))`, `len(tqdm(loader))`.
+
+    Also that of an object which runs over one, and is as long: `def __len__(self): return len(self.loader)`.
+    """
     if "builtins.len" not in facts.called(call) or not call.args:
         return set()
     counted = call.args[0]
     if isinstance(counted, ast.Call) and facts.called(counted) & _COPIES and counted.args:
         counted = counted.args[0]
-    return facts.loaders(frozenset(value for value in facts.values(counted) if value.role in _AS_LONG))
+    return facts.loaders(frozenset(value for value in facts.values(counted) if _is_as_long(facts, value)))
+
+
+def _is_as_long(facts: Facts, value: Value) -> bool:
+    if value.role is not Role.INSTANCE or not isinstance(value.unit, Class) or value.origin is None:
+        return value.role in _AS_LONG
+    held = facts.holding(value.origin)
+    methods = [member.unit for member in value.unit.lookup("__len__") if isinstance(member.unit, Function)]
+    given = [node.value for unit in methods for node in walk(unit.node) if isinstance(node, ast.Return)]
+    return bool(given) and all(facts.loaders(held.get(_measured_by(each), frozenset())) for each in given)
+
+
+def _measured_by(given: ast.expr | None) -> str:
+    """The attribute of which a method gives the length: `return len(self.loader)`; empty: it gives something else."""
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Name) and given.func.id == "len" and given.args:
+        counted = given.args[0]
+        if isinstance(counted, ast.Attribute) and isinstance(counted.value, ast.Name):
+            return counted.attr
+    return ""
 
 
 def lengths(facts: Facts, program: Program, node: ast.AST) -> Iterator[ast.Call]:
