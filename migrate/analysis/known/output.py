@@ -128,3 +128,19 @@ MADE_UP = frozenset(
 )
 #: What tells which files and folders are there.
 LISTING = frozenset("os.listdir os.scandir glob.glob glob.iglob os.walk".split())
+#: What looks into a folder that its first argument names.
+LOOKS = LISTING | frozenset(
+    f"torchvision.datasets.{name}" for name in ("ImageFolder", "DatasetFolder", "folder.ImageFolder")
+)
+#: What puts a file where its second argument says.
+PATH_SECOND = frozenset(
+    """shutil.copy shutil.copyfile shutil.copy2 shutil.copytree os.link os.symlink
+    torchvision.utils.save_image pickle.dump joblib.dump""".split()
+)
+#: Where its first argument says: what makes folders writes no file, and a checkpoint is read under its own path.
+PATH_FIRST = frozenset(
+    """numpy.save numpy.savez numpy.savez_compressed numpy.savetxt scipy.io.savemat soundfile.write torchaudio.save
+    scipy.io.wavfile.write matplotlib.pyplot.savefig torchvision.io.write_png torchvision.io.write_jpeg cv2.imwrite
+    skimage.io.imsave scipy.misc.imsave imageio.imwrite imageio.imsave imageio.v2.imwrite imageio.v2.imsave
+    imageio.v3.imwrite""".split()
+)

@@ -29,21 +29,20 @@ if TYPE_CHECKING:
 
 def taken_for_training(conversion: Conversion) -> Iterator[ast.Call]:
     """The calls of `len` that must give the steps of a training pass, whatever was before."""
-    if conversion.package != "runtime":
-        return
     facts, program = conversion.facts, conversion.program
     trained = program.training_loaders & conversion.loader_origins
+    taken = [(use.node, measured(facts, use.node)) for use in conversion.uses]
+    taken = [(call, loaders) for call, loaders in taken if loaders and loaders <= trained]
+    if not taken or conversion.package != "runtime":
+        return
     modes = Modes(facts, program)
-    for use in conversion.uses:
-        loaders = measured(facts, use.node)
-        if not loaders or not loaders <= trained or roles(facts.values(use.node.args[0])) != {Role.LOADER}:
-            continue
+    for call, loaders in taken:
         evaluating = [loop for loop in program.evaluation if loop.loaders & loaders]
-        if not evaluating and not modes.is_evaluation_at(use.node):
-            continue
-        training = [loop for loop in program.training if loop.loaders & loaders]
-        if conversion.is_prepared_at(use.node, loaders) and _is_for_training(facts, use.node, training, evaluating):
-            yield use.node
+        is_open = bool(evaluating) or modes.is_evaluation_at(call)
+        if is_open and conversion.is_prepared_at(call, loaders) and roles(facts.values(call.args[0])) == {Role.LOADER}:
+            training = [loop for loop in program.training if loop.loaders & loaders]
+            if _is_for_training(facts, call, training, evaluating):
+                yield call
 
 
 def _is_for_training(facts: Facts, call: ast.Call, training: list[LoopFact], evaluating: list[LoopFact]) -> bool:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.units import Function
 from migrate.programs.home.elsewhere import is_handed_up, parted
-from migrate.programs.home.homes import find
+from migrate.programs.home.homes import comes_again, find
 from migrate.programs.home.naming import bound, covers
 from migrate.programs.home.raw import given, goes_over_raw
 from migrate.programs.reach.callees import reached
@@ -78,8 +77,7 @@ def _late(facts: Facts, loops: Loops, home: Home, wanted: Wanted) -> set[ast.AST
 def _is_entered_again(facts: Facts, home: Home, lasting: Wanted) -> bool:
     """Whether a home comes to one of the objects more than once, under whatever name it has there."""
     named = (*home.named(facts, Role.MODEL, lasting.models), *home.named(facts, Role.LOADER, lasting.loaders))
-    made = {origin for each in named for origin in each.origins}
-    return any(facts.singles.entered_again(home.unit, origin) is not None for origin in made)
+    return any(comes_again(facts, home.unit, each) is not None for each in named)
 
 
 def _is_met_both_ways(facts: Facts, loops: Loops, home: Home, wanted: Wanted) -> bool:
@@ -98,25 +96,19 @@ def _made(
 ) -> Iterator[Named]:
     """The optimizers under the names that they have in functions which make them and go on to train with them."""
     for unit in facts.functions:
-        if unit not in inside or not facts.is_editable(unit):
-            continue
-        for named in bound(facts, unit, Role.OPTIMIZER, wanted):
-            if _is_its_own(facts, unit, named) and _trains(facts, unit, named, steps):
-                yield replace(named, unit=unit)
+        named = bound(facts, unit, Role.OPTIMIZER, wanted) if unit in inside and facts.is_editable(unit) else ()
+        run = reached(facts, [unit]) if named else set()
+        for each in named:
+            trains = {trains for trains, stepped in steps if stepped & each.origins}
+            if trains <= run and _is_its_own(facts, run, each):
+                yield replace(each, unit=unit)
 
 
-def _is_its_own(facts: Facts, unit: Function, named: Named) -> bool:
-    """Whether a function makes all that it gives a name, and nothing else holds that by then."""
-    makers = reached(facts, [unit])
+def _is_its_own(facts: Facts, makers: Container[Unit], named: Named) -> bool:
+    """Whether all that a name is given is made by some units, and nothing else holds that by then."""
     made = {statement.value for statement in named.statements if isinstance(statement, ast.Assign)}
     sources = {origin: facts.source(origin) for origin in named.origins}
     return all(
         facts.unit(source) in makers and (source in made or is_handed_up(facts, origin))
         for origin, source in sources.items()
     )
-
-
-def _trains(facts: Facts, unit: Function, named: Named, steps: list[tuple[Unit, set[ast.AST]]]) -> bool:
-    """Whether a function leads to all training loops that step with an optimizer."""
-    mine = {trains for trains, stepped in steps if stepped & named.origins}
-    return mine <= reached(facts, [unit])

@@ -111,7 +111,7 @@ def _wide(facts: Facts, wanted: Wanted, *, everywhere: bool) -> Iterator[Home]:
 
 def _is_in_time(facts: Facts, unit: Unit, given: list[Named], wanted: Wanted) -> bool:
     """Whether a unit has all that it is given, once, and leads to the training that has the prepared ones from it."""
-    if any(_again(facts, unit, each) for each in given) or _trains_at_once(facts, unit, wanted):
+    if any(comes_again(facts, unit, each) for each in given) or _trains_at_once(facts, unit, wanted):
         return False
     if others_run_raw(facts, unit, reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.keys)):
         return False
@@ -162,7 +162,7 @@ def _named(facts: Facts, unit: Unit, wanted: Wanted) -> list[Named]:
     ]
 
 
-def _again(facts: Facts, unit: Unit, named: Named) -> ast.AST | None:
+def comes_again(facts: Facts, unit: Unit, named: Named) -> ast.AST | None:
     """What enters a unit more than once with one object, which would be prepared again."""
     several = (facts.singles.entered_again(unit, origin) for origin in named.origins)
     return next((again for again in several if again is not None), None)
@@ -172,7 +172,7 @@ def entered_again(facts: Facts, wanted: Wanted) -> tuple[Unit, Named, ast.AST] |
     """A unit that would be the home if it were not entered again with an object, that object, and what enters it."""
     for unit in facts.units:
         for named in _given(facts, unit, wanted) or ():
-            if (again := _again(facts, unit, named)) is not None:
+            if (again := comes_again(facts, unit, named)) is not None:
                 return unit, named, again
     return None
 

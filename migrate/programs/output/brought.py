@@ -6,7 +6,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.syntax import DEFINITIONS, is_main_guard
 from migrate.analysis.units import Function
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
 
 _DEEPEST = 4
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def below_what_is_brought(conversion: Conversion) -> list[ast.stmt]:
@@ -42,7 +41,7 @@ def _below(voice: Voice, node: ast.AST, unit: Unit, depth: int) -> Iterator[ast.
     is_here = conversion.access.has(unit) and conversion.has_accelerator_at(held)
     if is_here and not voice.is_written_elsewhere(unit):
         for above in tree.up(held):
-            if isinstance(above, _DEFINITIONS) or is_main_guard(above):
+            if isinstance(above, DEFINITIONS) or is_main_guard(above):
                 break
             held = above if isinstance(above, ast.stmt) else held
         if conversion.loops.trains(held):

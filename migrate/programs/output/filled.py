@@ -31,23 +31,7 @@ if TYPE_CHECKING:
 Parts = tuple[str, ...]
 
 _DEEPEST = 6
-#: What puts a file where its second argument says.
-_SECOND = frozenset(
-    """shutil.copy shutil.copyfile shutil.copy2 shutil.copytree os.link os.symlink
-    torchvision.utils.save_image pickle.dump joblib.dump""".split()
-)
-#: Where its first argument says: what makes folders writes no file, and a checkpoint is read under its own path.
-_FIRST = frozenset(
-    """numpy.save numpy.savez numpy.savez_compressed numpy.savetxt scipy.io.savemat soundfile.write torchaudio.save
-    scipy.io.wavfile.write matplotlib.pyplot.savefig torchvision.io.write_png torchvision.io.write_jpeg cv2.imwrite
-    skimage.io.imsave scipy.misc.imsave imageio.imwrite imageio.imsave imageio.v2.imwrite imageio.v2.imsave
-    imageio.v3.imwrite""".split()
-)
 _BY_METHOD = frozenset({"save", "savefig", "to_csv", "to_pickle"})
-_LOOKS = frozenset(
-    """os.listdir os.scandir os.walk glob.glob glob.iglob torchvision.datasets.ImageFolder
-    torchvision.datasets.DatasetFolder torchvision.datasets.folder.ImageFolder""".split()
-)
 _LOOKS_BY_METHOD = frozenset({"iterdir", "glob", "rglob"})
 _JOINS = frozenset({"os.path.join", "pathlib.Path"})
 _KEEPS = frozenset({"builtins.str", "os.path.abspath", "os.path.realpath", "os.path.normpath", "os.fspath"})
@@ -70,7 +54,7 @@ def looked_into(facts: Facts, call: ast.Call) -> Iterator[Parts]:
     names = facts.called(call)
     if names & output.IMAGE_READERS:
         yield from (parts_of(facts, path)[:-1] for path in call.args[:1])
-    elif names & _LOOKS:
+    elif names & output.LOOKS:
         yield from (parts_of(facts, path) for path in call.args[:1])
     elif isinstance(call.func, ast.Attribute) and call.func.attr in _LOOKS_BY_METHOD and not names:
         yield parts_of(facts, call.func.value)
@@ -96,10 +80,10 @@ def _written(facts: Facts, call: ast.Call) -> list[ast.expr]:
     names = facts.called(call)
     if names & output.REMOVES:
         return call.args[:2]
-    if names & _SECOND:
+    if names & output.PATH_SECOND:
         return call.args[1:2]
     is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _BY_METHOD and not names
-    return call.args[:1] if names & _FIRST or is_method else []
+    return call.args[:1] if names & output.PATH_FIRST or is_method else []
 
 
 def _is_path(facts: Facts, node: ast.expr) -> bool:
