@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import data, same
 from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function, Module
+from migrate.programs.chance import initial
 from migrate.programs.chance.environments import is_game
 from migrate.programs.reach.callees import reached
 
@@ -30,7 +31,7 @@ def draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> b
     for node in ast.walk(unit.node):
         if not isinstance(node, ast.Call) or id(node) in skipped:
             continue
-        if is_draw(facts, node):
+        if is_draw(facts, node) or initial.is_draw(facts, node):
             return True
         for target in facts.targets(node):
             if id(target) not in seen and draws_in_evaluation(facts, target, seen | {id(unit)}):
