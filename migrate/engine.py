@@ -133,10 +133,12 @@ def _apply(file: SourceFile, conversion: Conversion) -> Applied:
 
 
 def _check(file: SourceFile, change: Change, conversion: Conversion) -> list[str]:
-    from migrate.selfcheck import check
+    from migrate.selfcheck import check, names
 
-    file = conversion.ready.get(file.path, file)  # the way to it was checked step by step
-    failures = check(file.content, change.new, file, _plan_of(file, conversion))
+    ready = conversion.ready.get(file.path, file)  # the way to it was checked step by step
+    failures = check(ready.content, change.new, ready, _plan_of(ready, conversion))
+    if not failures:  # else it may be no program
+        failures = names(file.content, change.new)
     return failures if file.notebook is None else [*failures, *file.notebook.faults(change.new)]
 
 

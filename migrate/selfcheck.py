@@ -16,6 +16,7 @@ from migrate.analysis.syntax import first_line, last_line
 from migrate.edits.comments import are_kept, comments
 from migrate.edits.edit import Fold, Insert, Remove, Replace, Unwrap, Wrap
 from migrate.source.address import blocks
+from migrate.unbound import unbound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +47,17 @@ def check(before: bytes, after: bytes, file: EditableFile, plan: Plan) -> list[s
     failures = [*_comments(before, after, plan.lost_comments.get(file.path, ()), touched)]
     failures.extend(_lines(before, after, touched))
     return failures
+
+
+def names(before: bytes, after: bytes) -> list[str]:
+    """What `after` would end with a NameError for, and the file as it was would not; empty if nothing."""
+    missing = unbound(after)
+    known = unbound(before) if missing else {}
+    return [
+        f"line {line} of the result reads {name}, which nothing has bound by then"
+        for name, line in missing.items()
+        if name not in known
+    ]
 
 
 def _not_compiled(content: bytes) -> str:

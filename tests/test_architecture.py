@@ -26,7 +26,7 @@ LAYERS = {
         {"rules", "selfcheck", "workers"},
         {"programs", "report"},
         {"edits", "analysis"},
-        {"source"},
+        {"source", "unbound"},
         {"options", "codes"},
         {"errors", "__init__"},
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from migrate.edits import Plan, PlannedFile
 from migrate.edits.apply import apply
-from migrate.selfcheck import check
+from migrate.selfcheck import check, names
 from migrate.source.address import Index
 
 SOURCE = b"""\
@@ -98,3 +98,11 @@ def test_comments_at_the_end_of_a_block_go_with_its_last_statement():
     assert plan.lost_comments == {"t.py": ("5: # deeper", "7: # last")}
     gone = after.replace(b"    # of if\n", b"")
     assert "a comment is gone where no edit is: # of if" in check(source, gone, file, plan)
+
+
+def test_names_that_nothing_has_bound_are_named_if_they_were_not_there_before():
+    after = SOURCE.replace(b"y = g(y)", b"y = g(other(y))")
+
+    assert names(SOURCE, SOURCE) == []  # which reads g
+    assert names(SOURCE, after) == ["line 7 of the result reads other, which nothing has bound by then"]
+    assert names(after, after) == []
