@@ -17,6 +17,7 @@ collects and reads afterwards is joined after the loop:
 
     total_loss += loss.item()     ->   total_loss = sum(accelerator.gather_for_metrics([total_loss]))
     losses.append(loss.item())    ->   losses = accelerator.gather_for_metrics(losses)
+    sums[name] += loss.item()     ->   sums = accelerator.reduce(sums)
 
 So is what its last steps leave, the last loss or a moving average of it, of which the mean says the same:
 
@@ -220,7 +221,7 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
             f"join it after the loop: {name} = accelerator.reduce({name}), if it is a tensor",
         )
         return
-    draft.after(accumulator.after, _joining(_of_shares(conversion, accumulator), conversion.access.name(loop), draft))
+    draft.after(accumulator.after, "\n".join(_joining(conversion, draft, accumulator)))
 
 
 def _of_shares(conversion: Conversion, accumulator: Accumulator) -> Accumulator:
@@ -252,13 +253,9 @@ def _join_where_training(
     """In a loop by turns the shares are joined where it has trained; evaluated is everything on each process."""
     loop = turn.loop.node
     draft.note(loop, f"every process runs this loop in full where it evaluates: only {turn.trained_on} is shared out")
-    accelerator = conversion.access.name(loop)
     for after in dict.fromkeys([*(each.after for each in found), *(join.after for join in joined)]):
-        lines = [
-            _joining(_of_shares(conversion, each), accelerator, draft)
-            for each in found
-            if each.joined is not None and each.after is after
-        ]
+        here = (each for each in found if each.joined is not None and each.after is after)
+        lines = [line for each in here for line in _joining(conversion, draft, each)]
         lines += _meters_joined(conversion, after, [join for join in joined if join.after is after])
         later = next((b for a, b in pairwise(conversion.facts.tree(loop).block(after)) if a is after), None)
         if lines and isinstance(later, ast.If) and ast.unparse(later.test) == turn.trains:
@@ -311,12 +308,27 @@ def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _joining(accumulator: Accumulator, accelerator: str, draft: Draft) -> str:
-    name = draft.quoted(accumulator.loop.node, accumulator.name)
+def _joining(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> list[str]:
+    """A line that joins a number, a tensor or a list; Accelerate joins the items of a dictionary one by one."""
+    accelerator, loop = conversion.access.name(accumulator.loop.node), accumulator.loop.node
+    whole, name = _of_shares(conversion, accumulator), draft.quoted(loop, accumulator.name)
+    if not accumulator.is_dictionary:
+        return [f"{name} = {_whole(whole, name, accelerator)}"]
+    if conversion.package == "runtime":
+        given = name if whole.joined is Joined.SUM else f'{name}, reduction="mean"'
+        return [f"{name} = {accelerator}.reduce({given})"]
+    at = place(conversion.facts.file(loop), loop)
+    key = unused_name(conversion.facts.tree(loop), "name", "key", "each_name")
+    item = f"{name}[{key}]"
+    return [f"for {key} in {name}:", f"{at.unit}{item} = {_whole(whole, item, accelerator)}"]
+
+
+def _whole(accumulator: Accumulator, name: str, accelerator: str) -> str:
+    """What a number, a tensor or a list is over all processes."""
     if not accumulator.is_number:
         assert accumulator.joined is not None
-        return f'{name} = {accelerator}.reduce({name}, reduction="{accumulator.joined.value}")'
+        return f'{accelerator}.reduce({name}, reduction="{accumulator.joined.value}")'
     if accumulator.joined is Joined.LIST:
-        return f"{name} = {accelerator}.gather_for_metrics({name})"
+        return f"{accelerator}.gather_for_metrics({name})"
     share = f" / {accelerator}.num_processes" if accumulator.joined is Joined.MEAN else ""
-    return f"{name} = sum({accelerator}.gather_for_metrics([{name}])){share}"
+    return f"sum({accelerator}.gather_for_metrics([{name}])){share}"

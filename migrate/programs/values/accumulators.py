@@ -43,6 +43,7 @@ class Accumulator:
     grows: bool | None = None  # with the batch, what is added; False: it is a mean over the batch
     is_numeric: bool = False  # a number, a tensor or an array of NumPy, whichever it is
     lengths: tuple[ast.Call, ...] = ()  # of loaders, by which it is divided: what a mean rests on
+    is_dictionary: bool = False  # whose items are such numbers, under keys that are not written out
 
 
 def accumulators(facts: Facts, loop: LoopFact, taking: Loop) -> Iterator[Accumulator]:
@@ -64,7 +65,7 @@ def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     lists = {n: each for n, each in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in each)}
     later = statements_after(facts, loop.node)
     found = [
-        name for name, added in lists.items() if _can_be_joined(facts, loop, name, added) and _is_read(later, name)
+        name for name, added in lists.items() if _can_be_joined(facts, loop, name, added) and is_read_later(later, name)
     ]
     left = together(facts, later, found, lists.keys() - set(found)) if found else set()
     for name in found:
@@ -74,14 +75,14 @@ def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
 
 
 def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
-    is_empty = _set_up_before(facts, loop, name) is loop.node
+    is_empty = set_up_before(facts, loop, name) is loop.node
     return is_empty and all(_are_numbers(facts, value) for value in added) and is_only_read(facts, loop.node, name)
 
 
 def is_filled_only(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
     """Whether a loop does no more with a list than append to it, and finds it empty."""
     reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in walk(loop.node)) > len(added)
-    return not reads_inside and _set_up_before(facts, loop, name) is loop.node
+    return not reads_inside and set_up_before(facts, loop, name) is loop.node
 
 
 def _are_numbers(facts: Facts, node: ast.expr) -> bool:
@@ -108,7 +109,7 @@ def appended(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
     return found
 
 
-def _is_read(later: Sequence[ast.stmt], name: str) -> bool:
+def is_read_later(later: Sequence[ast.stmt], name: str) -> bool:
     for statement in later:
         if name in reads(statement):
             return True
@@ -124,20 +125,20 @@ def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
         numbers = {is_number(facts, addition) for addition in additions}
         if numbers == {True} and _begins_as_tensor(facts, loop, name):
             numbers = {False}
-        anchor = _set_up_before(facts, loop, name)
+        anchor = set_up_before(facts, loop, name)
         if not name.isidentifier():
             for kept in _kept(facts, loop, name, anchor, numbers, additions):
-                yield replace(kept, grows=_grow(facts, loop, additions))
+                yield replace(kept, grows=grows(facts, loop, additions))
         elif anchor is not None:  # else it begins in each step, or elsewhere
             number = numbers.pop() if len(numbers) == 1 else None
             divided = _divided(facts, loop, name, anchor, additions)
             joined, lengths = (divided.joined, divided.lengths) if divided is not None else (None, ())
-            inside, grows = _is_read_inside(anchor, name), _grow(facts, loop, additions)
+            inside, growing = _is_read_inside(anchor, name), grows(facts, loop, additions)
             is_numeric = _begins_as_number(facts, loop, name) and not any(map(partial(is_foreign, facts), additions))
-            yield Accumulator(name, loop, anchor, number, joined, inside, grows, is_numeric, lengths)
+            yield Accumulator(name, loop, anchor, number, joined, inside, growing, is_numeric, lengths)
 
 
-def _grow(facts: Facts, loop: LoopFact, additions: Sequence[ast.expr]) -> bool | None:
+def grows(facts: Facts, loop: LoopFact, additions: Sequence[ast.expr]) -> bool | None:
     """Whether what is added grows with the batch; None: not known."""
     scalars = Scalars(facts, loop)
     if all(scalars.is_mean(addition) for addition in additions):
@@ -160,9 +161,9 @@ def _kept(
     within = {id(node) for node in walk(loop.node)}
     later = [node for statement in statements_after(facts, anchor) for node in walk(statement)]
     if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
-        divided = [*divisors_of(later if "[" in name else around, name), *_by_callers(facts, loop, name)]
-        divided += _divided_already(additions)
-        how = division(facts, loop, anchor, divided, set(_counted(facts, loop.node)))
+        divided = [*divisors_of(later if "[" in name else around, name), *by_callers(facts, loop, name)]
+        divided += divided_already(additions)
+        how = division(facts, loop, anchor, divided, set(counted(facts, loop.node)))
         inside = any(id(node) in within and is_read(parents, node, name) for node in around)
         yield Accumulator(name, loop, anchor, numbers.pop(), how.joined, inside, lengths=how.lengths)
 
@@ -179,12 +180,12 @@ def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
                 added = node.targets[0], node.value.right
         if added is None or not is_place(added[0]):
             continue
-        if _holds_numbers(facts, added[1]):
+        if holds_numbers(facts, added[1]):
             grown.setdefault(ast.unparse(added[0]), []).append(added[1])
     return grown
 
 
-def _holds_numbers(facts: Facts, added: ast.expr) -> bool:
+def holds_numbers(facts: Facts, added: ast.expr) -> bool:
     """Whether what is added comes of a batch, or of what nobody knows of one; text does not add up."""
     if any(is_text(facts, part) for part in _summands(added)):
         return False
@@ -225,7 +226,7 @@ def _last_before(facts: Facts, loop: LoopFact, name: str) -> Values:
     return max(before, key=lambda b: b.statement.lineno).values if before else frozenset()
 
 
-def _set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
+def set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
     """The statement around the loop before which, in the same block, the name gets its first value.
 
     What gets it again behind the loop, at the end of each round around it, begins with each round as well.
@@ -310,18 +311,18 @@ def _divided(
             break
     if not is_read:
         return None
-    divisors += [*_by_callers(facts, loop, name), *_divided_already(additions)]
-    return division(facts, loop, anchor, divisors, set(_counted(facts, loop.node)))
+    divisors += [*by_callers(facts, loop, name), *divided_already(additions)]
+    return division(facts, loop, anchor, divisors, set(counted(facts, loop.node)))
 
 
-def _divided_already(additions: Sequence[ast.expr]) -> Iterator[ast.expr]:
+def divided_already(additions: Sequence[ast.expr]) -> Iterator[ast.expr]:
     """What is divided by before it is added: `total += loss.item() / len(loader)`, `mean += (x - mean) / steps`."""
     for node in (node for addition in additions for node in walk(addition)):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             yield node.right
 
 
-def _by_callers(facts: Facts, loop: LoopFact, name: str) -> Iterator[ast.expr]:
+def by_callers(facts: Facts, loop: LoopFact, name: str) -> Iterator[ast.expr]:
     """What callers divide a number by that the function of the loop returns as it is."""
     base, _, item = name.partition("[")
     if not isinstance(loop.unit, Function):
@@ -360,14 +361,14 @@ def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
                 yield node.value
 
 
-def _counted(facts: Facts, loop: ast.AST) -> Iterator[str]:
+def counted(facts: Facts, loop: ast.AST) -> Iterator[str]:
     """The names that go up by a number in a loop, which is not the batch's: `steps += 1`, `seen += batch_size`."""
     for node in walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-            if not _holds_numbers(facts, node.value) and not is_text(facts, node.value):
+            if not holds_numbers(facts, node.value) and not is_text(facts, node.value):
                 yield ast.unparse(node.target)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
-            if same(node.targets[0], node.value.left) and not _holds_numbers(facts, node.value.right):
+            if same(node.targets[0], node.value.left) and not holds_numbers(facts, node.value.right):
                 yield from writes(node.targets[0])
 
 

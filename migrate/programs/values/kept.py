@@ -53,7 +53,7 @@ def is_read(parents: Mapping[ast.AST, ast.AST], node: ast.AST, name: str) -> boo
 
 def divisors_of(nodes: Collection[ast.AST], name: str) -> Iterator[ast.expr]:
     """What a place is divided by, or anything that is taken from its dictionary."""
-    attribute, taken = name.rpartition(".")[2], _taken(nodes, name.partition("[")[0])
+    attribute, taken = name.rpartition(".")[2], taken_from(nodes, name.partition("[")[0])
     for node in nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             divided, divisor = node.left, node.right
@@ -72,7 +72,7 @@ def divisors_of(nodes: Collection[ast.AST], name: str) -> Iterator[ast.expr]:
             yield divisor
 
 
-def _taken(nodes: Collection[ast.AST], base: str) -> set[str]:
+def taken_from(nodes: Collection[ast.AST], base: str) -> set[str]:
     """The names of what is taken from a dictionary one by one: `for key, value in log.items()`."""
     return {
         inner.id

@@ -56,6 +56,16 @@ def joined(before, after):
     }
 
 
+def summed(before, after):
+    """The same of a dictionary, under keys that are not written out."""
+    return {
+        "start": "sums = {name: 0 for name in names}",
+        "step": f"for name in names: {before}",
+        "epoch": ("print(sums)", f"{after}\naccelerator.print(sums)"),
+        "made": "names = ['mse']",
+    }
+
+
 METER = """class Meter:
     def __init__(self):
         self.sum = self.count = 0
@@ -238,6 +248,7 @@ AROUND = {
     ),
     ("metrics", "total_loss += loss.item()"): joined,
     ("metrics", "losses.append(loss.item())"): listed,
+    ("metrics", "sums[name] += loss.item()"): summed,
     ("metrics", "print(loss.item())"): left,
     ("metrics", "meter.update(loss.item())"): metered,
     ("loading", "model.load_state_dict(torch.load(path))"): put("made"),
