@@ -23,6 +23,12 @@ optimizer, and runs it:
     optimizer = Adam(model.parameters())
     loader, optimizer = accelerator.prepare(loader, optimizer)
 
+The folds of a cross-validation and the settings of a search prepare what is theirs in each round. The accelerator keeps
+what it has prepared: where nothing else does, it is told to let go of what the round before has left:
+
+    accelerator.free_memory()
+    loader, model, optimizer = accelerator.prepare(loader, model, optimizer)
+
 A loop that takes batches one by one, as many as a number says, takes no more than its process has:
 
     for step in range(steps):   ->   for step in range(min(steps, len(loader))):
@@ -50,6 +56,7 @@ from migrate.analysis.units import Function
 from migrate.programs.evaluation.steps import taken_for_training
 from migrate.programs.prepare.apart import Group, apart
 from migrate.programs.prepare.by_gpus import Kind, by_gpus
+from migrate.programs.prepare.rounds import is_for_a_round
 from migrate.programs.training.one_by_one import counted
 from migrate.rules.layout import WIDTH, assignment, place
 from migrate.rules.rule import rule
@@ -132,8 +139,10 @@ def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:
     rest = [named for named in stage.objects if all(named not in group.objects for group in alone)]
     here = [Group(stage.spot.statement, rest)] if rest else []
     above, below = ([g for g in alone if (g.test is None) is is_above] for is_above in (True, False))
+    is_round = here and not alone and is_for_a_round(conversion.facts, conversion.placement)
+    lets_go = f"{accelerator}.free_memory()\n" if is_round else ""
     for group in (*above, *here, *below):
-        draft.after(group.after, _call(conversion, group, accelerator), spaced=group in here)
+        draft.after(group.after, lets_go + _call(conversion, group, accelerator), spaced=group in here)
     unit = stage.unit
     if isinstance(unit, Function) and (shared := _globals(conversion, unit, stage)):
         assert not isinstance(unit.node, ast.Lambda)
