@@ -27,6 +27,8 @@ So is a meter of the project, with what its class computes from its sums:
 
     meter.update(loss.item())     ->   meter.sum, meter.count = accelerator.reduce((meter.sum, meter.count))
 
+So are the statistics of batch normalization that `update_bn(loader, averaged_model)` takes anew.
+
 A loop that trains and evaluates by turns, `for x, y in loaders[phase]`, or in a function that is told,
 `run(train_loader, True)`, is run in full where it evaluates; what it adds up is joined where it has trained.
 
@@ -59,6 +61,7 @@ from migrate.rules.averaging import average_over
 from migrate.rules.layout import Place, assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
+from migrate.rules.statistics import join_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -88,6 +91,7 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
     for loop in unnamed_evaluations(conversion):
         draft.note(loop.node, "every process runs this evaluation in full: its loader is made apart from the training")
     _say_losses(conversion, draft)
+    join_statistics(conversion, draft)
     for loop in conversion.program.training:
         for part, why in folded_by_hand(conversion.facts, loop):
             draft.note(part, why)
