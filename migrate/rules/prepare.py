@@ -56,7 +56,7 @@ from migrate.analysis.units import Function
 from migrate.programs.evaluation.steps import taken_for_training
 from migrate.programs.prepare.apart import Group, apart
 from migrate.programs.prepare.by_gpus import Kind, by_gpus
-from migrate.programs.prepare.rounds import is_for_a_round
+from migrate.programs.prepare.rounds import round_of
 from migrate.programs.training.one_by_one import counted
 from migrate.rules.layout import WIDTH, assignment, place
 from migrate.rules.rule import rule
@@ -139,7 +139,7 @@ def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:
     rest = [named for named in stage.objects if all(named not in group.objects for group in alone)]
     here = [Group(stage.spot.statement, rest)] if rest else []
     above, below = ([g for g in alone if (g.test is None) is is_above] for is_above in (True, False))
-    is_round = here and not alone and is_for_a_round(conversion.facts, conversion.placement)
+    is_round = here and not alone and round_of(conversion.facts, conversion.placement) is stage
     lets_go = f"{accelerator}.free_memory()\n" if is_round else ""
     for group in (*above, *here, *below):
         draft.after(group.after, lets_go + _call(conversion, group, accelerator), spaced=group in here)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role
 from migrate.analysis.syntax import targets_of
 from migrate.programs.values.kept import FILLING
 
@@ -20,17 +21,23 @@ if TYPE_CHECKING:
     from migrate.programs.prepare.placement import Placement
     from migrate.programs.stages import Stage
 
+_TRAINED = frozenset({Role.MODEL, Role.OPTIMIZER})
 _TOGETHER = (ast.Tuple, ast.List, ast.Dict, ast.Starred)
 
 
-def is_for_a_round(facts: Facts, placement: Placement) -> bool:
-    """Whether the only call of prepare is for objects that each round makes, and that nothing keeps for longer."""
-    stage, *others = placement.stages.each
-    if others or placement.stages.elsewhere or not facts.singles.runs_again(stage.spot.statement):
-        return False
+def round_of(facts: Facts, placement: Placement) -> Stage | None:
+    """The only stage of models and optimizers, if each round makes those anew, and nothing keeps them for longer.
+
+    Loaders may have been prepared above it, once: they go on as they are.
+    """
+    stages = [stage for stage in placement.stages.each if any(each.role in _TRAINED for each in stage.objects)]
+    if len(stages) != 1 or not facts.singles.runs_again(stages[0].spot.statement):
+        return None
     if facts.singles.runs_again(placement.accelerator.statement):  # each has objects of its own
-        return False
-    return all(_is_of_the_round(facts, stage, each) for each in stage.objects) and not _are_kept(facts, stage)
+        return None
+    (stage,) = stages
+    is_new = all(_is_of_the_round(facts, stage, each) for each in stage.objects)
+    return stage if is_new and not _are_kept(facts, stage) else None
 
 
 def _is_of_the_round(facts: Facts, stage: Stage, named: Named) -> bool:

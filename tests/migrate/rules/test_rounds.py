@@ -78,6 +78,16 @@ def test_what_the_last_round_prepared_is_let_go_of(convert_text, source):
     assert "accelerator.free_memory()\n    loader, model, optimizer = accelerator.prepare(" in after
 
 
+def test_loaders_that_were_prepared_once_go_on(convert_text):
+    loader = "    loader = DataLoader(Subset(rows, range(8 * fold, 64)), batch_size=4)\n"
+    source = in_a_loop(before="loader = DataLoader(rows, batch_size=4)").replace(loader, "")
+
+    _, after = convert_text(source)
+
+    assert "\nloader = accelerator.prepare(loader)\n" in after
+    assert "\n    accelerator.free_memory()\n    model, optimizer = accelerator.prepare(model, optimizer)\n" in after
+
+
 @pytest.mark.parametrize(
     "source",
     [
