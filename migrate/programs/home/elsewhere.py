@@ -3,7 +3,8 @@
 Only the model and the optimizer have to be prepared together. A loader that a method makes anew for each epoch, or one
 that an object makes to hand out its batches, is prepared where it is made, before anything else gets to know it: so
 all who use it have the prepared one. Where one function makes several of them, for different calls, those are prepared
-by the callers, each on its own.
+by the callers, each on its own. Where a function that makes models is called again, the accelerator and the loaders
+are made once, by what calls it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import COMPREHENSIONS, start_of
 from migrate.analysis.units import Function, Unit
 from migrate.programs.home.around import is_around
+from migrate.programs.home.first_looks import below_looks
 from migrate.programs.home.homes import Home, Wanted, find
 from migrate.programs.home.naming import Named, bound
 from migrate.programs.reach.outsiders import units_from
@@ -41,8 +43,29 @@ def parted(facts: Facts, loops: Loops, wanted: Wanted, together: Home | None) ->
     home = find(facts, replace(wanted, loaders=set()))
     if home is None or (together is not None and home.start is not home.unit):
         return together, ()
-    loaders = _elsewhere(facts, loops, wanted, home)
-    return (home, loaders) if loaders else (together, ())
+    if loaders := _elsewhere(facts, loops, wanted, home):
+        return home, loaders
+    above = _above(facts, home, wanted.loaders) if together is None else None
+    if above is None or above.entry is None or not (loaders := _elsewhere(facts, loops, wanted, above)):
+        return together, ()
+    return above, tuple(below_looks(facts, loops, named, above.entry) for named in loaders)
+
+
+def _above(facts: Facts, home: Home, loaders: set[ast.AST]) -> Home | None:
+    """A home with the accelerator made above it, where all its loaders are made.
+
+    `train(rate)` makes a model and its optimizer, and is called for several rates.
+    """
+    makers = {facts.unit(facts.source(origin)) for origin in loaders}
+    if len(makers) != 1 or home.start is not home.unit:
+        return None
+    (start,) = makers
+    if start is home.unit or not facts.is_editable(start) or home.unit not in units_from(facts, start):
+        return None
+    calls = (node for node in facts.own(start) if isinstance(node, ast.Call))
+    leading = (call for call in calls if home.unit in units_from(facts, *facts.targets(call)))
+    entry = min(leading, key=start_of, default=None)
+    return None if entry is None else replace(home, start=start, entry=entry)
 
 
 def _handed_by_module(facts: Facts, home: Home, wanted: Wanted) -> bool:

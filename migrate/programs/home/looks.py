@@ -13,6 +13,7 @@ from migrate.analysis.construction import is_constructor
 from migrate.analysis.syntax import is_main_guard, line_of
 from migrate.analysis.units import Function, Module, module_of
 from migrate.programs.home.around import making
+from migrate.programs.home.first_looks import is_first_look
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +31,8 @@ def only_looks(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> 
         return True
     if loops.calls_model(loop.node):
         return False
+    if is_first_look(facts, program, loop.node, set(loop.loaders)):
+        return True
     last = _last_made(facts, loops, program)
     return all(
         line < last if unit is program.home else _is_above_entry(facts, program, loop, unit, line)

@@ -9,9 +9,8 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import FUNCTIONS, line_of
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.home.around import around
-from migrate.programs.home.naming import is_local
+from migrate.programs.home.first_looks import is_first_look, reads_global
 from migrate.programs.program import Program, Refusal
-from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.takes import taken
@@ -108,7 +107,7 @@ def _read(facts: Facts, named: Named, last: ast.stmt) -> ast.AST | None:
     for node in facts.own(named.unit):
         if not made < line_of(node) <= (last.end_lineno or last.lineno):
             continue
-        if isinstance(named.unit, Module) and isinstance(node, ast.Call) and _reads_global(facts, node, named):
+        if isinstance(named.unit, Module) and isinstance(node, ast.Call) and reads_global(facts, node, named):
             return node
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
             parent = tree.parents[node]
@@ -119,16 +118,6 @@ def _read(facts: Facts, named: Named, last: ast.stmt) -> ast.AST | None:
     return None
 
 
-def _reads_global(facts: Facts, call: ast.Call, named: Named) -> bool:
-    """Whether a call leads to a function that finds a loader in its module."""
-    return any(
-        isinstance(node, ast.Name) and node.id == named.target and not is_local(unit, node.id)
-        for unit in reached(facts, facts.targets(call))
-        if unit.module is named.unit
-        for node in facts.own(unit)
-    )
-
-
 def evaluated_beside(
     facts: Facts, program: Program, prepared: Iterable[Named], in_full: Sequence[InFull], handed_out: set[ast.AST]
 ) -> Iterator[Refusal]:
@@ -136,6 +125,7 @@ def evaluated_beside(
     for named in (named for named in prepared if named.unit is not None):
         found: list[ast.AST] = [each.loop.node for each in in_full if each.loop.loaders & named.origins]
         uses = (use.node for use in facts.calls if taken(facts, use.node) & named.origins)
+        uses = (node for node in uses if not is_first_look(facts, program, node, set(named.origins)))
         found += [node for node in uses if not _is_yielded(facts, node) and not _trains_on(facts, program, node)]
         if named.origins & handed_out:
             found.append(named.statements[-1])

@@ -17,6 +17,7 @@ from migrate.analysis.roles import Role, Values, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments, defaults_of, line_of
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.home.aliases import trained_by
+from migrate.programs.prepare.filled_below import is_filled_below
 from migrate.programs.prepare.irregular import averages_after_backward
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
@@ -194,7 +195,8 @@ def _in_names(
         models = origins(binding.values, Role.MODEL) & mine
         if models and (led := trained_by(facts, program.home, models)) and led <= names:
             models = set()  # by this name it is only looked at, saved, or run where no gradients flow
-        models |= facts.inside(binding.values, Role.MODEL) & mine
+        if not is_filled_below(facts, binding, units, stage):
+            models |= facts.inside(binding.values, Role.MODEL) & mine
         for unit in readers if loaders or models else ():
             for node in facts.own(unit):
                 is_late = unit is not program.home or line_of(node) > end
