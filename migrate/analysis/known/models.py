@@ -107,3 +107,10 @@ _CHECKPOINTS: tuple[Row, ...] = (
 )
 
 ROWS = (*_LAYERS, *_ARCHITECTURES, *_AVERAGES, *_CHECKPOINTS)
+
+#: Functions that give what comes first the layer that comes last: `setattr(model, "fc", nn.Linear(8, 2))`.
+GIVE_LAYERS = frozenset({"builtins.setattr", "torch.nn.utils.parametrize.register_parametrization"})
+#: Methods of a model, or of a container of layers, that take one.
+TAKE_LAYERS = frozenset({"add_module", "register_module", "register_parameter", "append", "insert"})
+#: Functions that give a layer parameters of their own in the place of its weight.
+WITH_OTHER_LAYERS = frozenset(f"torch.nn.utils.{name}" for name in ("weight_norm", "parametrizations.weight_norm"))

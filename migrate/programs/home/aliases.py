@@ -26,8 +26,8 @@ _GIVES_ITSELF = GIVES_ITSELF | {"to", "cuda", "cpu"}
 def other_names(
     facts: Facts, unit: Unit, by_target: Mapping[str, list[tuple[Binding, set[ast.AST]]]]
 ) -> frozenset[str]:
-    """`net` of `net = ssd_net`, `net = model.train()`, `net = DataParallel(model)`, where the program goes on to
-    train by that name alone.
+    """`net` of `net = ssd_net`, `net = model.train()`, `net = DataParallel(model)`, `net = inject(model)`, where the
+    program goes on to train by that name alone.
     """
     optimizers = [b.statement.lineno for b in facts.bindings_in(unit) if origins(b.values, Role.OPTIMIZER)]
     found: set[str] = set()
@@ -51,8 +51,16 @@ def _first_name(facts: Facts, made: ast.AST | None) -> str:
         elif isinstance(made.func, ast.Attribute) and made.func.attr in _GIVES_ITSELF:
             made = made.func.value
         else:
-            break
+            return _given_back(facts, made)
     return ast.unparse(made) if isinstance(made, (ast.Name, ast.Attribute)) else ""
+
+
+def _given_back(facts: Facts, call: ast.Call) -> str:
+    """`model` of `inject(model, rank=4)`, a function of the project that gives back the model which it is handed."""
+    made = origins(facts.values(call), Role.MODEL)
+    alike = [each for each in arguments(call) if made and origins(facts.values(each), Role.MODEL) == made]
+    is_one = len(alike) == 1 and isinstance(alike[0], (ast.Name, ast.Attribute)) and bool(facts.targets(call))
+    return ast.unparse(alike[0]) if is_one else ""
 
 
 def _is_trained_by(facts: Facts, unit: Unit, target: str, other: str, models: set[ast.AST]) -> bool:

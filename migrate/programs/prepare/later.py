@@ -6,13 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data, same
-from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import LOOPS, arguments
 from migrate.analysis.units import Function
 from migrate.programs.chance.in_step import is_in_step
 from migrate.programs.chance.initial import draws_in
 from migrate.programs.home.naming import is_local
 from migrate.programs.prepare.irregular import sets_requires_grad
+from migrate.programs.prepare.replaced import replaced
 from migrate.programs.processes.replicas import chance
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
@@ -41,7 +42,7 @@ def after_the_first(
     yield from _copied(facts, program)
     yield from _untrained(facts, loops, program, stages)
     yield from _trained_before(facts, loops, program, stages)
-    yield from _replaced(facts, program, units, stages)
+    yield from replaced(facts, loops, program, units, stages)
     yield from _drawn_anew(facts, loops, program, units, stages)
     used = max(stages.first.end, stages.used)
 
@@ -153,44 +154,6 @@ def _is_copy(facts: Facts, program: Program, origin: ast.AST | None) -> bool:
     if not isinstance(origin, ast.Call) or not facts.called(origin) & {"copy.deepcopy", "copy.copy"}:
         return False
     return any(origins(facts.values(given), Role.MODEL) & program.model_origins for given in origin.args)
-
-
-def _replaced(facts: Facts, program: Program, units: Collection[Unit], stages: Stages) -> Iterator[Refusal]:
-    """`model.fc = nn.Linear(...)` once the model is prepared: its wrapper does not know the new parameters."""
-    for unit in units:
-        for node in facts.own(unit):
-            if not isinstance(node, ast.Assign) or is_inside_model(facts, unit):
-                continue
-            target, given = node.targets[0], node.value
-            if not isinstance(target, (ast.Attribute, ast.Subscript)):
-                continue
-            owner = _owner(facts, program, target.value)
-            mine = _trained(facts, program, owner)
-            if mine and _is_layer(facts, given) and True in is_after(facts, program, node, stages.of(mine).end):
-                yield Refusal(
-                    node,
-                    "MIG104",
-                    f"a layer of {ast.unparse(owner)} is replaced here, after that was prepared: processes would not "
-                    "share the gradients of the new one",
-                    "replace it before the first training, or make a new model and load the state of the old one",
-                )
-                return
-
-
-def _is_layer(facts: Facts, given: ast.expr) -> bool:
-    made = facts.called(given) if isinstance(given, ast.Call) else set()
-    return Role.MODEL in roles(facts.values(given)) or "torch.nn.Parameter" in made
-
-
-def _owner(facts: Facts, program: Program, node: ast.expr) -> ast.expr:
-    """The model in `model.layers[0]`."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)) and not _trained(facts, program, node):
-        node = node.value
-    return node
-
-
-def _trained(facts: Facts, program: Program, node: ast.expr) -> set[ast.AST]:
-    return origins(facts.values(node), Role.MODEL) & program.model_origins
 
 
 def _drawn_anew(
