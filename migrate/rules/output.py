@@ -80,8 +80,7 @@ def output(conversion: Conversion, draft: Draft) -> None:
         draft.wrap(path, f"{{it}} if {draft.quoted(path, _IS_FIRST)} else None")
         draft.add_import(path, "os")
     for path in said.diverted:
-        draft.wrap(path, f"{{it}} if {conversion.access.name(path)}.is_main_process else os.devnull")
-        draft.add_import(path, "os")
+        _divert(conversion, draft, path)
     for call in said.switched:
         _switch_off(conversion, draft, call)
     for call in said.optional:
@@ -97,6 +96,17 @@ def output(conversion: Conversion, draft: Draft) -> None:
     _download(conversion, draft)
     _agree(conversion, draft, said)
     _report(conversion, draft, said)
+
+
+def _divert(conversion: Conversion, draft: Draft, path: ast.expr) -> None:
+    """Let the others open the null device: `open(path, "w")`, `path.open("w")`."""
+    here = f"{{it}} if {conversion.access.name(path)}.is_main_process else"
+    if isinstance(conversion.facts.tree(path).parents[path], ast.Attribute):
+        draft.wrap(path, f"({here} pathlib.Path(os.devnull))")
+        draft.add_import(path, "pathlib")
+    else:
+        draft.wrap(path, f"{here} os.devnull")
+    draft.add_import(path, "os")
 
 
 def _hide(conversion: Conversion, draft: Draft, bar: ast.Call) -> None:

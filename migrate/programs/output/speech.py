@@ -312,8 +312,8 @@ def _look_at(conversion: Conversion, voice: Voice, said: Speech, statement: ast.
     calls = (each for each in (made, *arguments(made)) if isinstance(each, ast.Call))
     if opened := [call for call in calls if voice.outputs.opens(call)]:
         for call in opened:  # also of csv.writer(open(path, "w"))
-            if is_there and voice.outputs.can_write_nowhere(call):
-                said.diverted.append(call.args[0])
+            if is_there and (path := voice.outputs.diverted(call)) is not None:
+                said.diverted.append(path)
             else:
                 said.opened.append(call)
     elif voice.writers.form(statement) is Form.OR_NONE and is_there:
@@ -337,8 +337,8 @@ def _is_diverted(conversion: Conversion, voice: Voice, said: Speech, statement: 
         call = item.context_expr
         if not isinstance(call, ast.Call) or not is_there or voice.own.is_own(call):
             continue
-        if voice.outputs.can_write_nowhere(call):
-            said.diverted.append(call.args[0])
+        if (path := voice.outputs.diverted(call)) is not None:
+            said.diverted.append(path)
             found = True
         elif voice.outputs.writes(call) and item.optional_vars is None:
             said.contexts.append(call)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
 
+#: What may give something of a batch: a name, `self.loss`, `loss.item()`, `sums["loss"]`.
+_READ = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 _FORMS = frozenset("dim ndim dtype ndimension is_floating_point requires_grad keys".split())
 _ASKING_FOR_FORM = frozenset(f"builtins.{name}" for name in ("isinstance", "type", "hasattr", "callable"))
 
@@ -26,8 +28,7 @@ def made_from(facts: Facts, loaders: Collection[ast.AST], node: ast.AST) -> bool
     return any(
         not loaders_of.isdisjoint(loaders)
         for inner in walk(node)
-        if isinstance(inner, (ast.Name, ast.Attribute, ast.Call))
-        and (loaders_of := origins(facts.values(inner), *FROM_LOADER))
+        if isinstance(inner, _READ) and (loaders_of := origins(facts.values(inner), *FROM_LOADER))
     )
 
 
@@ -40,7 +41,7 @@ def depends_on_batch(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     return any(
         made_from(facts, loop.loaders, inner)
         for inner in walk(node)
-        if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and counted.isdisjoint(ast.walk(inner))
+        if isinstance(inner, _READ) and counted.isdisjoint(ast.walk(inner))
     )
 
 
@@ -48,7 +49,7 @@ def goes_by_content(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     """Whether a test depends on what the batches of one process hold, and not on how batches are built."""
     if _asks_for_form(facts, node) or _counts_steps(facts, loop, node):
         return False
-    if isinstance(node, (ast.Name, ast.Attribute, ast.Call)) and depends_on_batch(facts, loop, node):
+    if isinstance(node, _READ) and depends_on_batch(facts, loop, node):
         return True
     return any(goes_by_content(facts, loop, inner) for inner in ast.iter_child_nodes(node))
 
@@ -60,9 +61,14 @@ def goes_by_values(facts: Facts, loop: LoopFact, node: ast.AST, seen: frozenset[
     given = facts.once(Sources).given(node).expressions if isinstance(node, ast.Name) else ()
     if given and Role.BATCH not in roles(facts.values(node)):
         return any(goes_by_values(facts, loop, each, seen | {node}) for each in given)
-    if isinstance(node, (ast.Name, ast.Attribute)):
+    if isinstance(node, (ast.Name, ast.Attribute)) or _is_kept(facts, node):
         return depends_on_batch(facts, loop, node)
     return any(goes_by_values(facts, loop, inner, seen) for inner in ast.iter_child_nodes(node))
+
+
+def _is_kept(facts: Facts, node: ast.AST) -> bool:
+    """Whether an expression is an item of a list, tuple or dictionary that keeps something: `sums[0]`."""
+    return isinstance(node, ast.Subscript) and Role.CONTAINER in roles(facts.values(node.value))
 
 
 def _asks_for_size(facts: Facts, node: ast.AST) -> bool:

@@ -124,6 +124,16 @@ class Outputs:
             return False
         return "+" not in mode or self._is_only_written_to(call)
 
+    def diverted(self, call: ast.Call) -> ast.expr | None:
+        """What says which file a call opens, where the null device may take its place; None: it may not, or that is no
+        file which is written: `open(path, "w")`, `path.open("w")`.
+        """
+        if self.can_write_nowhere(call):
+            return call.args[0]
+        mode = self._mode(call)
+        is_of_path = isinstance(call.func, ast.Attribute) and not self._facts.called(call) and mode is not None
+        return call.func.value if is_of_path and not set(mode or "") & {"x", "+"} else None  # type: ignore[attr-defined]
+
     def _is_only_written_to(self, call: ast.Call) -> bool:
         """Whether nothing but what writes is done with a file that has a name, though it may be read as well."""
         tree = self._facts.tree(call)

@@ -55,6 +55,20 @@ AGREED = {
             "if any(accelerator.gather_for_metrics([bool(epoch and loss.item() > 9)])):\n    break",
         )
     },
+    **{
+        f"an item of {kept}": {
+            "made": f"kept = {made}",
+            "batch": f"x = x\n{given}",
+            "step": (
+                "if kept[0] > 9:\n    break",
+                "if any(accelerator.gather_for_metrics([bool(kept[0] > 9)])):\n    break",
+            ),
+        }
+        for kept, made, given in (
+            ("a tuple", "(0.0, 0.0)", "kept = (kept[0] * 0.9 + model(x).mean().item(), kept[1] * 0.9 + 1)"),
+            ("a dictionary", "{}", "kept[0] = model(x).mean().item()"),
+        )
+    },
     "in an elif": {
         "step": (
             "if epoch:\n    pass\nelif torch.isnan(loss):\n    break",

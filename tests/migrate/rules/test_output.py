@@ -499,6 +499,24 @@ def test_a_file_that_stays_open_is_the_null_device_for_the_others(changed, name)
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [
+        ("log", "(log if accelerator.is_main_process else pathlib.Path(os.devnull))"),
+        ("(log / 'a.txt')", "(log / 'a.txt' if accelerator.is_main_process else pathlib.Path(os.devnull))"),
+    ],
+)
+@pytest.mark.parametrize(
+    "end", ["with {}.open('w') as file:\n    best = 1\n    file.write('start')\nseen = best", "file = {}.open('a')"]
+)
+def test_a_path_that_is_opened_is_the_null_device_for_the_others(changed, path, other, end):
+    changed(
+        imports="import os\nimport pathlib",
+        made="log = pathlib.Path('log.txt')",
+        end=(end.format(path), end.format(other)),
+    )
+
+
 LEFT_OPEN = {
     "must not be there": ('log = open("log.txt", "x")', "log.close()"),
     "is read": ('log = open("log.txt", "w+")', 'log.write("done")\nlog.seek(0)\ntext = log.read()'),
