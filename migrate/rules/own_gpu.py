@@ -92,8 +92,10 @@ def _is_first(node: ast.AST) -> bool:
 
 
 def _name(draft: Draft, nodes: Collection[ast.AST]) -> bool:
-    numbered = {id(node.args[0]) for node in nodes if isinstance(node, ast.Call) and len(node.args) > 1}
-    first = [n for n in nodes if isinstance(n, ast.Constant) and _is_first(n) and id(n) not in numbered]
+    """Put the process's own GPU where the first one is named: not where a user's word for it is asked for."""
+    others = {id(node.args[0]) for node in nodes if isinstance(node, ast.Call) and len(node.args) > 1}
+    others |= {id(inner) for node in nodes if isinstance(node, ast.Compare) for inner in ast.walk(node)}
+    first = [n for n in nodes if isinstance(n, ast.Constant) and _is_first(n) and id(n) not in others]
     for node in first:
         draft.rewrite(node, draft.quoted(node, _OWN))
         draft.add_import(node, "os")

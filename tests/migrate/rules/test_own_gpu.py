@@ -54,6 +54,15 @@ NAMED = {
 }
 
 
+def test_the_word_that_a_user_gives_stays_what_it_is(convert_text):
+    told = "device != 'cuda'"
+    choice = f'self.device = torch.device("cuda" if torch.cuda.is_available() and {told} else "cpu")'
+    _, result = convert_text(SOURCE.format(choice=choice, early=EARLY, run=RUN))
+
+    assert OWN in result
+    assert told in result
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_each_process_names_its_own_gpu(convert_text, name):
     choice, early, run = NAMED[name]
