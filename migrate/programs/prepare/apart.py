@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import origins
 from migrate.analysis.syntax import blocks, last_line, line_of, writes
+from migrate.programs.home.naming import is_local
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,10 +102,18 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If, pre
         isinstance(node, ast.If)
         and node is not made
         and _text(node.test) == test
-        and names & _named([*node.body, *node.orelse], ast.Load)
+        and names & _read_by(facts, [*node.body, *node.orelse])
         for module in modules
         for node in facts.tree_of(module).nodes
     )
+
+
+def _read_by(facts: Facts, block: list[ast.stmt]) -> set[str]:
+    """What statements read, and the functions that they call."""
+    calls = (node for statement in block for node in ast.walk(statement) if isinstance(node, ast.Call))
+    entered = reached(facts, (unit for call in calls for unit in facts.targets(call)))
+    inner = (n for unit in entered for n in facts.own(unit) if isinstance(n, ast.Name) and not is_local(unit, n.id))
+    return _named(block, ast.Load) | {node.id for node in inner if isinstance(node.ctx, ast.Load)}
 
 
 def _is_used_between(facts: Facts, names: Sequence[Named], last: ast.stmt, prepare: ast.stmt) -> bool:

@@ -518,3 +518,62 @@ def test_below_all_branches_of_which_those_before_leave(convert_text):
     prepare = "\n    loader, net, optimizer = accelerator.prepare(loader, net, optimizer)\n\n    for x, y in loader:"
     assert prepare in result
     assert '    elif "wide" in sys.argv:\n' in result
+
+
+ONE_OF_TWO = """
+import argparse
+import torch
+from torch import nn, optim
+
+
+def step(net, optimizer):
+    loss = net(torch.ones(1, 2)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def train():
+    if args.kind == "pair":
+        pair()
+    else:
+        alone()
+
+
+def pair():
+    for _ in range(9):
+        step(first, first_optimizer)
+        step(second, second_optimizer)
+
+
+def alone():
+    for _ in range(9):
+        step(net, optimizer)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", default="one")
+    args = parser.parse_args()
+    torch.manual_seed(0)
+    if args.kind == "pair":
+        first, second = nn.Linear(2, 1), nn.Linear(2, 1)
+        first_optimizer = optim.SGD(first.parameters(), lr=0.1)
+        second_optimizer = optim.SGD(second.parameters(), lr=0.1)
+    else:
+        net = nn.Linear(2, 1)
+        optimizer = optim.SGD(net.parameters(), lr=0.1)
+    print(args.kind)
+    if args.kind == "pair":
+        train()
+    else:
+        train()
+"""
+
+
+def test_objects_of_one_branch_that_functions_below_the_same_test_use_are_prepared_there(convert_text):
+    _, result = convert_text(ONE_OF_TWO)
+
+    assert "first_optimizer, second_optimizer = accelerator.prepare(" in result
+    assert "optimizer = accelerator.prepare(net, optimizer)" in result
+    assert "second_optimizer, optimizer" not in result
