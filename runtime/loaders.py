@@ -42,6 +42,18 @@ class Loaders(Processes):
 
         return dataloader.training_steps() if isinstance(dataloader, Prepared) else len(dataloader)
 
+    def steps_per_evaluation(self, dataloader: DataLoader[Any]) -> int:
+        """The steps of a pass that evaluates: as many as on one process, since the rows of each batch are shared out.
+
+        What `len(dataloader)` is once that pass has begun. Of a loader that is not prepared its length.
+
+        Raises:
+            TypeError: the loader has no length.
+        """
+        from runtime.data.loader import Prepared
+
+        return dataloader.evaluation_steps() if isinstance(dataloader, Prepared) else len(dataloader)
+
     def join_uneven_inputs(self, joinables: list[Any], even_batches: bool | None = None) -> NoReturn:
         """Not here: processes take the same number of steps, and a wait for one that is done is found and ended.
 

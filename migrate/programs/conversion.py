@@ -183,7 +183,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     before = list(program.refusals)
     tell_apart(facts, loops, program)
     handed_out = handed_out_loaders(facts) - program.training_loaders
-    shared, in_full = evaluations(facts, loops, program, handed_out)
+    shared, in_full = evaluations(facts, loops, program, handed_out, can_ask=package == "runtime")
     where = whereabouts(facts, program)
     if package == "accelerate":
         shared, in_full = gathered_on_device(shared, in_full, where.on_host)

@@ -29,6 +29,10 @@ So is a meter of the project, with what its class computes from its sums:
 
 So are the statistics of batch normalization that `update_bn(loader, averaged_model)` takes anew.
 
+A length that an evaluation needs of a loader which is trained on is asked for, since `len` is that of the last pass:
+
+    batches = min(limit, len(loader))   ->   batches = min(limit, accelerator.steps_per_evaluation(loader))
+
 A loop that trains and evaluates by turns, `for x, y in loaders[phase]`, or in a function that is told,
 `run(train_loader, True)`, is run in full where it evaluates; what it adds up is joined where it has trained.
 
@@ -193,12 +197,14 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
 
 
 def _take_below(conversion: Conversion, draft: Draft, shared: Shared) -> None:
-    """Lengths of the loader are taken when the pass is over: above it they would be those of a training pass."""
+    """Lengths of the loader are taken when the pass is over, or asked for: above it `len` is that of a training."""
     for statement in shared.measured:
         tree = conversion.facts.tree(statement)
         if (around := tree.in_block(shared.loop.node, tree.block(statement))) is not None:
             draft.remove(statement)
             draft.after(around, f"{_bare(statement.targets[0])} = {_bare(statement.value)}")
+    for call in shared.asked:
+        draft.rewrite(call.func, f"{conversion.access.name(call)}.steps_per_evaluation")
 
 
 def _bare(value: ast.expr) -> str:

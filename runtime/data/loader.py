@@ -169,6 +169,10 @@ class Prepared:
         """The steps of a pass that trains, whatever the last one was for."""
         return self._source.length(Purpose.TRAINING)
 
+    def evaluation_steps(self) -> int:
+        """The steps of a pass that evaluates, whatever the last one was for."""
+        return self._source.length(Purpose.EVALUATION)
+
     def set_epoch(self, epoch: int) -> None:
         """Hand the epoch to whatever of the loader wants to know it: batch sampler, sampler, data set."""
         self._source.place.set_epoch(epoch)

@@ -123,7 +123,13 @@ def lengths_by_mode():
         said.append(len(shuffled))
         for _ in shuffled:
             pass
-    return [*said, len(shuffled), accelerator.steps_per_epoch(shuffled), accelerator.steps_per_epoch(ordered)]
+    said += [len(shuffled), accelerator.steps_per_epoch(shuffled), accelerator.steps_per_epoch(ordered)]
+    with torch.enable_grad():
+        model.train()
+        for _ in shuffled:
+            said += [len(shuffled), accelerator.steps_per_evaluation(shuffled)]
+            break
+    return said
 
 
 @pytest.mark.parametrize(
@@ -131,8 +137,8 @@ def lengths_by_mode():
     [
         # in eval mode one that shuffles is taken for one to train on; without gradients, and after its evaluation, for
         # what it is; the steps of a training do not change
-        (1, [8, 8, 8, 8, 8, 8]),
-        (2, [4, 8, 8, 8, 4, 4]),
+        (1, [8, 8, 8, 8, 8, 8, 8, 8]),
+        (2, [4, 8, 8, 8, 4, 4, 4, 8]),
     ],
 )
 def test_steps_of_a_training_are_not_those_of_an_evaluation(world, expected):
@@ -140,4 +146,5 @@ def test_steps_of_a_training_are_not_those_of_an_evaluation(world, expected):
 
 
 def test_steps_of_a_loader_that_is_not_prepared():
-    assert Accelerator().steps_per_epoch(DataLoader(TensorDataset(*data_of(10)), batch_size=4)) == 3
+    loader = DataLoader(TensorDataset(*data_of(10)), batch_size=4)
+    assert Accelerator().steps_per_epoch(loader) == Accelerator().steps_per_evaluation(loader) == 3

@@ -62,6 +62,7 @@ class Shared:
     without_gradients: bool = False  # that are turned off around the loop, so that it is known for an evaluation
     counted: Mapping[ast.Name, str] = field(default_factory=dict)  # what is asked for its rows, with what else has them
     measured: tuple[ast.Assign, ...] = ()  # lengths that are taken below the loop
+    asked: tuple[ast.Call, ...] = ()  # lengths that the accelerator is asked for, since the loop itself needs them
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@
     for x, y in loader: ...        # and every process goes through all of them
     print(total / batches)
 
-Below the loop the length is that of the pass that is over, so it is taken there.
+Below the loop the length is that of the pass that is over, so it is taken there. Where the loop itself needs it, or has
+another one beside it, the runtime is asked for it: `batches = min(limit, accelerator.steps_per_evaluation(loader))`.
 """
 
 from __future__ import annotations
@@ -29,13 +30,17 @@ if TYPE_CHECKING:
 _PLAIN = (ast.Name, ast.Attribute, ast.Tuple, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
 
 
-def measured_below(facts: Facts, program: Program, modes: Modes, shared: Shared) -> Shared | InFull:
-    """An evaluation with the lengths that are taken below it; run in full where one cannot be."""
+def measured_below(facts: Facts, program: Program, modes: Modes, shared: Shared, *, can_ask: bool) -> Shared | InFull:
+    """An evaluation with the lengths that are taken below it, or asked for; run in full where neither can be."""
     loop = shared.loop
     early = dict.fromkeys(_measured_early(facts, program, modes, loop))
     beside = [other for other in program.evaluation if other.unit is loop.unit and other.loaders & loop.loaders]
+    trains = any(other.unit is loop.unit and other.loaders & loop.loaders for other in program.training)
     for statement in early:
         if len(beside) > 1 or not _can_wait(facts, loop, statement):
+            if can_ask and not trains:
+                calls = (call for each in early for call in _lengths(facts, loop, each))
+                return replace(shared, asked=tuple(calls))
             what = f"`{ast.unparse(statement)}` takes the length of a training pass (line {statement.lineno})"
             return InFull(loop, f"{what}: take it below the loop")
     return replace(shared, measured=tuple(early)) if early else shared
@@ -46,12 +51,18 @@ def _measured_early(facts: Facts, program: Program, modes: Modes, loop: LoopFact
     read = {name for statement in (loop.node, *statements_after(facts, loop.node)) for name in reads(statement)}
     is_trained_on = bool(loop.loaders & program.training_loaders)
     for node in facts.own(loop.unit):
-        if isinstance(node, ast.Call) and "builtins.len" in facts.called(node) and node.lineno < loop.node.lineno:
-            statement = facts.tree(node).statement(node)
-            if isinstance(statement, ast.Assign) and writes(statement) & read:
-                if any(facts.loaders(facts.values(each)) & loop.loaders for each in node.args):
-                    if is_trained_on or not _is_known_for_one(facts, modes, loop, node):
-                        yield statement
+        if isinstance(node, ast.Assign) and node.lineno < loop.node.lineno and writes(node) & read:
+            for call in _lengths(facts, loop, node):
+                if is_trained_on or not _is_known_for_one(facts, modes, loop, call):
+                    yield node
+
+
+def _lengths(facts: Facts, loop: LoopFact, statement: ast.Assign) -> Iterator[ast.Call]:
+    """The calls of `len` in a statement that take the length of a loop's loader."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and "builtins.len" in facts.called(node):
+            if any(facts.loaders(facts.values(each)) & loop.loaders for each in node.args):
+                yield node
 
 
 def _is_known_for_one(facts: Facts, modes: Modes, loop: LoopFact, call: ast.Call) -> bool:

@@ -34,9 +34,12 @@ if TYPE_CHECKING:
 
 
 def evaluations(
-    facts: Facts, loops: Loops, program: Program, handed_out: set[ast.AST]
+    facts: Facts, loops: Loops, program: Program, handed_out: set[ast.AST], *, can_ask: bool = True
 ) -> tuple[list[Shared], list[InFull]]:
-    """Which evaluation loops are shared out, and which each process runs in full."""
+    """Which evaluation loops are shared out, and which each process runs in full.
+
+    `can_ask`: the accelerator knows how many steps an evaluation has.
+    """
     modes, raw = Modes(facts, program), running_raw(facts, program)
     beside = _beside_training(program)
     decided: list[Shared | InFull] = []
@@ -49,7 +52,9 @@ def evaluations(
             found = decide(facts, program, modes, loop)
         if isinstance(found, InFull) and loop.loaders & beside and found.is_raw is False:
             found = _whole_batches(facts, loops, program, modes, found)
-        decided.append(measured_below(facts, program, modes, found) if isinstance(found, Shared) else found)
+        if isinstance(found, Shared):
+            found = measured_below(facts, program, modes, found, can_ask=can_ask)
+        decided.append(found)
     named = {origin for loader in program.loaders for origin in loader.origins}
     while True:
         kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.models import GIVE_LAYERS, TAKE_LAYERS, WITH_OTHER_LAYERS
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import last_line, root_name
+from migrate.analysis.syntax import root_name
 from migrate.analysis.units import Function
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import is_inside_model
@@ -56,10 +56,10 @@ def replaced(
 def _last_training(facts: Facts, loops: Loops, program: Program) -> int:
     """The last line of the home that trains; 0: it does so elsewhere."""
     assert program.home is not None
-    found: list[ast.AST] = [loop.node for loop in program.training if loop.unit is program.home]
+    found: list[ast.stmt | ast.expr] = [loop.node for loop in program.training if loop.unit is program.home]
     found += [node for node in facts.own(program.home) if isinstance(node, ast.Call) and loops.trains(node)]
     found += [above for node in found for above in facts.tree(node).loops(node)]
-    return max(map(last_line, found), default=0)
+    return max((node.end_lineno or node.lineno for node in found), default=0)
 
 
 def _changed(facts: Facts, node: ast.AST) -> ast.expr | None:

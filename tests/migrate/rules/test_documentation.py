@@ -293,6 +293,7 @@ NOT_RUN = (
 )  # fmt: skip
 #: What cannot be shown in one line: test_accelerator.py, test_grad_scaler.py, test_metric_sync.py and others have it.
 ELSEWHERE = {
+    "batches = min(limit, len(loader))",
     'accuracy = Accuracy(task="multiclass", num_classes=3)',
     "def train(model, device, loader):",
     "train(model, device, loader)",

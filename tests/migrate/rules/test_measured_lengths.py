@@ -2,6 +2,8 @@
 
 import pytest
 
+from migrate.options import Target
+
 PROGRAM = """
 import torch
 from torch import nn, optim
@@ -79,16 +81,36 @@ def test_it_stays_where_it_is_right(convert_text, name):
     assert body.find("batches = ") < body.index("for x, y")
 
 
-IN_FULL = {
+NEEDED = {
     "the loop reads it": source("batches = len(rows)", inside="share = 1 / batches"),
     "more is done with it": source("batches = float(len(rows))"),
     "under a condition": source("batches = 0\n    if epoch:\n        batches = len(rows)"),
 }
 
 
-@pytest.mark.parametrize("name", IN_FULL)
-def test_every_process_evaluates_in_full_where_it_cannot_wait(convert_text, name):
-    report, result = convert_text(IN_FULL[name])
+ASKED = "accelerator.steps_per_evaluation(rows)"
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_it_is_asked_for_where_it_cannot_wait(convert_text, name):
+    _, result = convert_text(NEEDED[name])
+
+    assert "accelerator.gather_for_metrics((output, y))" in result
+    assert result.count(ASKED) == 1
+    assert "len(rows)" not in result
+
+
+@pytest.mark.parametrize("also", ["", "evaluate(loader)"])
+def test_it_is_asked_for_of_a_loader_that_is_trained_on_as_well(convert_text, also):
+    above = "batches = 3 if epoch else min(9, len(rows))"
+    _, result = convert_text(source(EVAL, above, inside="if batches > 2:\n                break", also=also))
+
+    assert (ASKED in result) == bool(also)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_every_process_evaluates_in_full_where_nobody_can_be_asked(convert_text, name):
+    report, result = convert_text(NEEDED[name], target=Target.ACCELERATE)
 
     assert "gather_for_metrics" not in result
     assert any("takes the length of a training pass" in finding.message for finding in report.findings)
@@ -96,7 +118,7 @@ def test_every_process_evaluates_in_full_where_it_cannot_wait(convert_text, name
 
 def test_it_is_refused_where_the_loader_is_trained_on(convert_text):
     before = source(EVAL, "batches = len(rows)", inside="share = 1 / batches", also="evaluate(loader)")
-    report, result = convert_text(before)
+    report, result = convert_text(before, target=Target.ACCELERATE)
 
     assert "accelerator" not in result
     assert any("takes the length of a training pass" in finding.message for finding in report.findings)
