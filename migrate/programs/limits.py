@@ -36,7 +36,7 @@ from migrate.programs.processes.replicas import (
     set_apart,
 )
 from migrate.programs.processes.scaled_rows import scaled_rows
-from migrate.programs.processes.uneven import uneven_steps
+from migrate.programs.processes.uneven import uneven_steps, uneven_takes
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.reach.starters import is_option, started, watched
@@ -304,6 +304,7 @@ CHECKS: tuple[Check, ...] = (
     hidden_moves,
     parting_ways,
     uneven_steps,
+    uneven_takes,
     failing,
     gaps,
     _lone_decisions,

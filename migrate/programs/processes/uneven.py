@@ -1,6 +1,7 @@
 """Steps of which each process takes as many as its own batch says: `for row in x[y > 0]: model(row).backward()`.
 
 How large a batch is, is the same for all of them; how many of its rows are chosen, or how many labels it has, is not.
+So it is with batches that a step goes on taking until one is as it should be: `while y.sum() < 4: x, y = next(batches)`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from migrate.analysis.known import same as known
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, arguments, reads, walk, writes
 from migrate.programs.processes.junctions import iterated
 from migrate.programs.program import Refusal
-from migrate.programs.values.content import depends_on_batch
+from migrate.programs.values.content import depends_on_batch, goes_by_values
 from migrate.programs.values.fillings import Fillings
 from migrate.programs.values.sources import Sources
+from migrate.programs.values.takes import taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +45,45 @@ def uneven_steps(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
                         yield Refusal(
                             node, "MIG122", f"{why}: the others would wait for those that one of them has more", way
                         )
+
+
+def uneven_takes(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
+    """Loops inside of a step that take batches, as many as what these hold says."""
+    for loop in program.training:
+        for node in walk(loop.node) if loop.loaders else ():
+            if not isinstance(node, ast.While) or node is loop.node or not _takes(facts, loop, node):
+                continue
+            ends = [node.test, *(test for each in node.body for test in _tests_of_ends(each))]
+            for test in (test for test in ends if _goes_by_values(facts, loop, test)):
+                yield Refusal(
+                    node,
+                    "MIG122",
+                    f"each process takes batches here until one of its own is as `{ast.unparse(test)}` says: it would "
+                    "begin other passes than the others, or be out of data before them",
+                    "let a sampler choose the rows of each batch, or take a batch as it is",
+                )
+                return
+
+
+def _takes(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
+    """Whether code takes batches of a training one by one."""
+    return any(isinstance(inner, ast.Call) and taken(facts, inner) & loop.loaders for inner in walk(node))
+
+
+def _goes_by_values(facts: Facts, loop: LoopFact, test: ast.expr) -> bool:
+    """Whether a test depends on what a batch holds: also on how many different labels it has."""
+    calls = (node for node in walk(test) if isinstance(node, ast.Call))
+    return goes_by_values(facts, loop, test) or any(_is_uneven_call(facts, loop, call, _DEEPEST) for call in calls)
+
+
+def _tests_of_ends(statement: ast.stmt) -> Iterator[ast.expr]:
+    """What decides in a loop whether its round is over, or the loop itself."""
+    if isinstance(statement, ast.If):
+        inside = [*statement.body, *statement.orelse]
+        if any(isinstance(each, (ast.Break, ast.Continue)) for each in inside):
+            yield statement.test
+        for each in inside:
+            yield from _tests_of_ends(each)
 
 
 def _stepping(facts: Facts, loops: Loops, loop: LoopFact) -> Iterator[ast.AST]:

@@ -111,3 +111,43 @@ def test_all_that_a_function_makes_of_a_batch(convert_text, programs):
 
 def test_losses_that_are_added_up(unchanged):
     unchanged(batch="more = 0\nfor row in x[y[:, 0] > 0]:\n    more = more + row.mean()")
+
+
+TAKING = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.rand(32, 2), torch.rand(32, 1)), batch_size=4, shuffle=True)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for step in range(9):
+    {take}
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+NEXT = "while True:\n        x, y = next(iter(loader))\n        "
+TAKEN = {
+    "go on": NEXT + "if (y > 0.5).sum() < 2:\n            continue\n        break",
+    "stop": NEXT + "if len(torch.unique(y)) > 3:\n            break",
+    "at the top": "x, y = next(iter(loader))\n    while y.max() < 0.5:\n        x, y = next(iter(loader))",
+}
+TAKEN_ALIKE = {
+    "once": "x, y = next(iter(loader))",
+    "until it is whole": NEXT + "if x.size(0) == 4:\n            break",
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_batches_that_are_taken_until_one_is_as_it_should_be(convert_text, name):
+    report, _ = convert_text(TAKING.format(take=TAKEN[name]))
+
+    assert not report.changes
+    assert ["each process takes batches here" in f.message for f in report.findings if f.code == "MIG122"] == [True]
+
+
+@pytest.mark.parametrize("name", TAKEN_ALIKE)
+def test_batches_that_all_take_alike(convert_text, name):
+    assert convert_text(TAKING.format(take=TAKEN_ALIKE[name]))[0].changes
