@@ -12,7 +12,7 @@ from migrate.analysis.factories import twin_of_class
 from migrate.analysis.handing import hand_over, rows_of, waited_for
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.libraries import library
-from migrate.analysis.members import class_of
+from migrate.analysis.members import class_of, reads_settings
 from migrate.analysis.methods import method
 from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values, computed, of_role
 from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State, bounded, in_order
@@ -221,10 +221,15 @@ def _by_new(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Val
 
 
 def _pretrained(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Values:
-    """`Net.from_pretrained(name)` of the library that a class derives from makes a model, with what that passes."""
+    """`Net.from_pretrained(name)` of the library that a class derives from makes a model, with what that passes; of a
+    class that a decorator makes of its fields, `Args.from_args()` gives the user's settings.
+    """
     if cls.is_open and not state.settled:
         return NOTHING
-    if role_of(state, cls) is not Role.MODEL:
+    role = role_of(state, cls)
+    if role is Role.INSTANCE and reads_settings(cls):
+        return frozenset({Value(Role.HOLDER, arguments.node)})
+    if role is not Role.MODEL:
         return unknown(arguments.node, arguments)
     made = instance(state, cls, arguments.site, frame)
     invoke(state, made, "__init__")

@@ -77,8 +77,10 @@ def attribute(state: State, value: Value, name: str) -> Values:
         held |= _of_class(state, value, value.unit, name)
         if not held and value.name == SUPER and value.receiver is not None and name in _GIVING_BACK:
             return _library_attribute(state, value.receiver, name)
-        if not held and value.role is Role.CLASS and name in transformers.MAKING and value.unit.library_bases() - PLAIN:
-            return frozenset({Value(Role.METHOD, value.origin, name, None, value)})
+        if not held and value.role is Role.CLASS:
+            is_making = name in transformers.MAKING and bool(value.unit.library_bases() - PLAIN)
+            if is_making or reads_settings(value.unit):
+                return frozenset({Value(Role.METHOD, value.origin, name, None, value)})
         if held or value.role is Role.CLASS or _is_expected(value.unit, name):
             return held
     if held:
@@ -95,6 +97,12 @@ def _of_class(state: State, value: Value, cls: Class, name: str) -> Values:
     else:
         receiver, found = value, state.member(cls, name)
     return frozenset(_bound(member, receiver) for member in found)
+
+
+def reads_settings(cls: Class) -> bool:
+    """Whether a class is made of fields by a decorator: what that adds to it reads them, `Args.from_args()`."""
+    fields = [each for each in cls.node.body if isinstance(each, ast.AnnAssign)]
+    return bool(fields) and bool(cls.node.decorator_list) and "__init__" not in cls.names
 
 
 def _is_expected(cls: Class, name: str) -> bool:

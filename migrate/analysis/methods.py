@@ -21,15 +21,20 @@ def method(state: State, receiver: Value, name: str, arguments: Arguments) -> Va
     handler = _METHODS.get(receiver.role)
     if handler is not None:
         return handler(state, receiver, name, arguments)
-    if name in ("parse_args", "parse_known_args"):
+    if name in ("parse_args", "parse_known_args", _INTO_SEVERAL):
         made = frozenset({Value(Role.HOLDER, arguments.node)})
         if name == "parse_args":
             return made
-        state.store(arguments.node.func, "0", made)  # the arguments, and what is left
+        key = ELEMENT if name == _INTO_SEVERAL else "0"  # the arguments, and what is left
+        state.store(arguments.node.func, key, made)
         return frozenset({Value(Role.CONTAINER, arguments.node.func)})
     if receiver.role is Role.METHOD and receiver.receiver is not None and receiver.receiver.role in ROWS:
         return frozenset({Value(Role.STATISTIC, receiver.receiver.origin)})
     return unknown(arguments.node, arguments)
+
+
+#: Of transformers' HfArgumentParser: it gives a tuple of objects with the user's settings.
+_INTO_SEVERAL = "parse_args_into_dataclasses"
 
 
 def _of_model(state: State, model: Value, name: str, arguments: Arguments) -> Values:

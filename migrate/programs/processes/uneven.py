@@ -1,7 +1,7 @@
 """Steps of which each process takes as many as its own batch says: `for row in x[y > 0]: model(row).backward()`.
 
 How large a batch is, is the same for all of them; how many of its rows are chosen, or how many labels it has, is not.
-So it is with batches that a step goes on taking until one is as it should be: `while y.sum() < 4: x, y = next(batches)`.
+So it is with batches that a step goes on taking until one is right: `while y.sum() < 4: x, y = next(batches)`.
 """
 
 from __future__ import annotations
