@@ -354,7 +354,9 @@ class Loops:
 
     def balances(self, loop: LoopFact, *, draws: bool = False) -> tuple[Balance, ...]:
         """What a step of a training loop leaves for the next one, and a loss goes by."""
-        return tuple(balances(self._facts, loop, Averaging(Ground(self._facts, self), loop), draws=draws))
+        averaging = Averaging(Ground(self._facts, self), loop)
+        steps = any(update.how is How.OPTIMIZER for update in self.updates.reached(loop.node))
+        return tuple(balances(self._facts, loop, averaging, draws=draws, steps=steps))
 
     def trained_by(self, loop: LoopFact) -> set[ast.AST]:
         """Where the optimizers were made that step in a training loop, functions it calls, or loops around it."""

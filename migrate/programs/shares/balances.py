@@ -39,9 +39,14 @@ class Balance:
     of_batch: bool = False  # whether it is set to something of a whole batch
 
 
-def balances(facts: Facts, loop: LoopFact, averaging: Averaging, *, draws: bool = False) -> Iterator[Balance]:
-    """The balances of one training loop. `draws`: each process draws its batches itself, and any tensor is its own."""
-    if not loop.loaders and not draws:
+def balances(
+    facts: Facts, loop: LoopFact, averaging: Averaging, *, draws: bool = False, steps: bool = True
+) -> Iterator[Balance]:
+    """The balances of one training loop. `draws`: each process draws its batches itself, and any tensor is its own.
+
+    `steps`: an optimizer steps in it. Where none does and the batch stays, its rounds are parts of one step (an attack).
+    """
+    if (not loop.loaders and not draws) or (not steps and _is_on_one_batch(facts, loop)):
         return
     step: ast.AST
     body: Sequence[ast.stmt]
@@ -57,6 +62,14 @@ def balances(facts: Facts, loop: LoopFact, averaging: Averaging, *, draws: bool 
         if not loop.loaders:
             made.drawn = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
         yield from made.balances(by_name=unit is loop.unit)
+
+
+def _is_on_one_batch(facts: Facts, loop: LoopFact) -> bool:
+    """Whether all rounds of a loop work on the batch that was there before it: `for _ in range(max_iter):`."""
+    if not isinstance(loop.node, ast.For) or facts.loaders(facts.values(loop.node.iter)):
+        return False
+    calls = (node for node in ast.walk(loop.node) if isinstance(node, ast.Call))
+    return not any("builtins.next" in facts.called(call) for call in calls)
 
 
 class _Body:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import reads, writes
+from migrate.analysis.syntax import FUNCTIONS, reads, writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,8 @@ def is_afresh(tree: Tree, statement: ast.stmt, name: str, step: ast.AST) -> bool
     if made is None:
         return False
     around = list(_up(tree, made, step))
+    if isinstance(step, FUNCTIONS) and not around and not _is_shared(step, name):
+        return True  # what is read above is what the function was handed: `x = x.detach()`
     if not all(isinstance(above, ast.If) and _is_alike(above.test, step) for above in around):
         return False
     others = {id(node) for above in around for other in _others(above, made) for node in ast.walk(other)}
@@ -37,6 +39,12 @@ def is_afresh(tree: Tree, statement: ast.stmt, name: str, step: ast.AST) -> bool
         and id(node) not in others
         for node in ast.walk(step)
     )
+
+
+def _is_shared(function: ast.AST, name: str) -> bool:
+    """Whether a name of a function is one of the code around it."""
+    said = (node.names for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
+    return any(name in names for names in said)
 
 
 def _made_above(tree: Tree, statement: ast.stmt, name: str, step: ast.AST) -> Iterator[ast.stmt]:

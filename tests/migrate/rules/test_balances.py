@@ -134,6 +134,39 @@ def test_what_goes_on_into_the_next_step_is_refused(refused_text, parts):
     refused_text(attacked(**parts), "MIG122", "delta.data =", ["delta weighs the loss"])
 
 
+IN_ROUNDS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+def attack(x, y, rounds):
+    x = x.clone().detach().requires_grad_(True)
+    for _ in range(rounds):
+        nn.functional.mse_loss(model(x), y).backward()
+        x.data = x.data + 0.1 * torch.sign(x.grad)
+        x.grad.zero_()
+        STEP
+    return x.detach()
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(attack(x, y, 3)), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_rounds_on_one_batch_leave_nothing_for_the_next_step(convert_text):
+    assert "accelerator.backward(loss)" in convert_text(IN_ROUNDS.replace("STEP", "pass"))[1]
+
+
+def test_rounds_that_are_steps_themselves(refused_text):
+    refused_text(IN_ROUNDS.replace("STEP", "optimizer.step()"), "MIG122", "x.data =", ["x weighs the loss"])
+
+
 DRAWN = """
 import torch
 from torch import nn
