@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import callers
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, line_of, own_nodes
+from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS, TRIES, line_of, own_nodes
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
@@ -77,9 +77,24 @@ def _where_failed(facts: Facts, sameness: Sameness, node: ast.AST) -> Iterator[a
         if isinstance(above, FUNCTIONS):
             return
         if isinstance(above, ast.ExceptHandler) and any(True for _ in facts.tree(above).loops(above)):
-            if not is_shared_trouble(above, known.SHARED_IN_STEPS):
+            if not is_shared_trouble(above, known.SHARED_IN_STEPS) and not _is_of_key(facts, sameness, above):
                 sameness.own = above
                 yield above
+
+
+def _is_of_key(facts: Facts, sameness: Sameness, handler: ast.ExceptHandler) -> bool:
+    """Whether what fails is the look-up of a key that all have, or none has: `log[self.metric] <= self.best`.
+
+    The same keys are there where the container holds as many items on all processes.
+    """
+    attempt = facts.tree(handler).parents[handler]
+    if not isinstance(attempt, TRIES) or not is_shared_trouble(handler, ("KeyError",)):
+        return False
+    nodes = [node for statement in attempt.body for node in ast.walk(statement)]
+    if any(isinstance(node, (ast.Call, *LOOPS)) for node in nodes):
+        return False
+    asked = (node for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load))
+    return all(sameness.same(node.slice) and sameness.even(node.value) for node in asked)
 
 
 def _asked(sameness: Sameness, above: ast.AST, below: ast.AST) -> Iterator[tuple[_Ask, list[ast.expr]]]:

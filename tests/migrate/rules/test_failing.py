@@ -5,6 +5,8 @@ import textwrap
 
 import pytest
 
+from migrate.report.model import Kind
+
 HANDLED = "try:\n    {}\nexcept {}:\n    {}"
 AGREED = "any(accelerator.gather_for_metrics([bool({})]))"
 OOM = """
@@ -122,6 +124,67 @@ def test_a_failure_that_is_noted_where_not_all_ask_for_it(refused):
     noted = NOTED.partition("\nif")[0].format("ValueError")
     asked = "if loss > 3:\n    if failed:\n        continue\n    optimizer.step()"
     refused("MIG122", "if failed:", ["which an exception sets"], batch=noted, step=asked)
+
+
+MONITORED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, model, optimizer, loader, metric):
+        self.model, self.optimizer, self.loader, self.metric = model, optimizer, loader, metric
+        self.found = True
+
+    def train(self):
+        for epoch in range(4):
+            log = {{"epoch": epoch}}
+            log.update(self.train_epoch())
+            if self.found:
+                try:
+                    is_low = {asked}
+                except KeyError:
+                    self.found = False
+                    is_low = False
+                if is_low:
+                    break
+
+    def train_epoch(self):
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            loss = nn.functional.mse_loss(self.model(x), y)
+            loss.backward()
+            self.optimizer.step()
+        {step}
+        return {{"loss": 0.5}}
+
+
+model = nn.Linear(2, 1)
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+Trainer(model, torch.optim.SGD(model.parameters(), lr=0.1), loader, "loss").train()
+"""
+
+
+def test_a_key_that_is_there_for_all_or_for_none(convert_text):
+    _, result = convert_text(MONITORED.format(step="pass", asked="log[self.metric] < 0.1"))
+
+    assert "accelerator.backward(loss)" in result
+
+
+@pytest.mark.parametrize(
+    "holes",
+    [
+        {"step": "self.metric = time.time()", "asked": "log[self.metric] < 0.1"},
+        {"step": "pass", "asked": "log.pop(self.metric) < 0.1"},
+    ],
+)
+def test_a_key_that_one_process_may_miss(convert_text, holes):
+    text = MONITORED.format(**holes).replace("import torch\n", "import time\nimport torch\n", 1)
+    report, _ = convert_text(text)
+
+    assert not report.changes
+    assert any("is_low, which an exception sets" in finding.message for finding in report.of(Kind.LEFT))
 
 
 def test_what_is_imported_or_not(unchanged):
