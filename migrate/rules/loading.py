@@ -194,9 +194,13 @@ def _load_inside(conversion: Conversion, draft: Draft) -> None:
     if not wrappers(conversion):
         return
     trained = {made for origin in conversion.program.model_origins for made in _made_by(facts, origin)}
+    others = (loop for loop in conversion.loops.training if loop not in conversion.program.training)
+    training = {loop.unit.module for loop in others}  # what each of these loads is for its own conversion to say
     for use in facts.method_calls("load_state_dict"):
         model = use.node.func.value if isinstance(use.node.func, ast.Attribute) else None
         if use.unit in conversion.units or not facts.is_editable(use.unit) or model is None or not use.node.args:
+            continue
+        if use.unit.module in training:
             continue
         made = {each for origin in origins(facts.values(model), Role.MODEL) for each in _made_by(facts, origin)}
         is_loaded = any(value.role is Role.CHECKPOINT for value in facts.values(use.node.args[0]))

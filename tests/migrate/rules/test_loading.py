@@ -2,6 +2,8 @@ import textwrap
 
 import pytest
 
+from migrate.options import Options
+from migrate.pipeline import run
 from migrate.report.model import Kind
 
 UNCHANGED = {
@@ -380,6 +382,40 @@ def test_what_else_loads_beside_the_training_stays(convert_text, name):
     assert "    model.load_state_dict(state)" in result
     assert "consume" not in result
     assert not [f for f in report.of(Kind.NOTE) if f.code == "MIG116"]
+
+
+RESUMES = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+from net import Net
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.DataParallel(Net(2, 1))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+state = torch.load("{path}", map_location="cpu")
+model.load_state_dict(state)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+torch.save(model.state_dict(), "{path}")
+"""
+
+
+def test_scripts_that_train_one_class_of_models_each_load_their_own(tmp_path):
+    (tmp_path / "net.py").write_text("from torch import nn\n\n\nclass Net(nn.Linear):\n    pass\n")
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text(RESUMES.format(path=f"{name}.pt"))
+
+    report = run([str(tmp_path / f"{name}.py") for name in ("first", "second")], Options())
+
+    assert not [f for f in report.findings if f.kind is Kind.LEFT]
+    for change in report.changes:
+        assert b"accelerator.unwrap_model(model).load_state_dict(state)" in change.new
+        assert b"module.load" not in change.new
+    assert len(report.changes) == 2
 
 
 AVERAGE = """
