@@ -6,7 +6,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known import callers
+from migrate.analysis.known import callers, distributed
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS, TRIES, line_of, own_nodes
@@ -43,8 +43,8 @@ def parting(
             yield from parting(facts, sameness, call.node, seen=seen | {id(unit)})
 
 
-#: What calls a function in its own time.
-AT_ANY_TIME = callers.BESIDE | {"threading.Timer", "signal.signal"}
+#: What calls a function in its own time. What starts the processes of the training itself is no clock.
+AT_ANY_TIME = (callers.BESIDE - distributed.LAUNCHERS) | {"threading.Timer", "signal.signal"}
 
 
 def _around(facts: Facts, sameness: Sameness, node: ast.AST, stop: ast.AST | None) -> Iterator[ast.AST]:

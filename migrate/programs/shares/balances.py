@@ -44,7 +44,7 @@ def balances(
 ) -> Iterator[Balance]:
     """The balances of one training loop. `draws`: each process draws its batches itself, and any tensor is its own.
 
-    `steps`: an optimizer steps in it. Where none does and the batch stays, its rounds are parts of one step (an attack).
+    `steps`: an optimizer steps in it. Where none does and the batch stays, its rounds are parts of one step.
     """
     if (not loop.loaders and not draws) or (not steps and _is_on_one_batch(facts, loop)):
         return
