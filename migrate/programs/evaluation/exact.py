@@ -27,6 +27,7 @@ from migrate.programs.evaluation.apart import mixes_rows
 from migrate.programs.evaluation.beside import beside
 from migrate.programs.evaluation.collating import Collating
 from migrate.programs.evaluation.counted import counted
+from migrate.programs.evaluation.fielded import has_parts, is_fielded
 from migrate.programs.evaluation.one_row import drops_rows, squeezes
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
@@ -138,7 +139,7 @@ def gathered_first(facts: Facts, program: Program, modes: Modes, whole: InFull) 
         values = facts.values(reading[0]) if reading else frozenset()
         if not roles(values) & FROM_LOADER:
             continue
-        if any(has_fields(facts, node) for node in reading):
+        if any(is_fielded(facts, node) for node in reading):
             return whole
         names.append(name)
     if not names or modes.at(loop.node) is Mode.UNKNOWN:
@@ -330,13 +331,13 @@ def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
         if read is None:
             continue
         values = facts.values(read)
+        reading = _reading(facts, loop, forward, name, inside)
+        if why := has_parts(facts, values, reading):
+            raise NotShared(f"{name} {why}")
         if not roles(values) & FROM_LOADER:
             continue
         if not only(frozenset(v for v in values if v.role in FROM_LOADER), *ROWS):
             raise NotShared(f"{name} folds the rows of the batch, or is on the CPU, before they can be gathered")
-        reading = _reading(facts, loop, forward, name, inside)
-        if any(has_fields(facts, node) for node in reading):
-            raise NotShared(f"{name} is a dictionary, or has fields; not all of it may have rows")
         if name in results:
             _check_result(facts, forward.statement, name, reading)
         names.append(name)

@@ -267,6 +267,35 @@ def test_dictionary_batches_are_not_gathered_whole(decide):
     assert "is a dictionary" in conversion.in_full[0].why
 
 
+MOVED = """
+def moved(batch):
+    found = {}
+    for key, value in batch.items():
+        found[key] = value.to('cuda') if torch.is_tensor(value) else value
+    return found
+
+def anew(batch):
+    return {key: value.to('cuda') if torch.is_tensor(value) else value for key, value in batch.items()}
+
+def error(out, batch):
+    return crit(out, batch['y'])
+"""
+PUT_TOGETHER = {
+    "a dictionary that a loop fills": "batch = moved(batch)\nout = net(batch)\ncorrect += error(out, batch).item()",
+    "a dictionary with a field for a function": (
+        "batch = anew(batch)\nout = net(batch)\ncorrect += error(out, batch).item()"
+    ),
+    "a pair": "pair = (batch.cuda(), 0)\nout = net(pair[0])\ncorrect += crit(out, pair[0]).item()",
+}
+
+
+@pytest.mark.parametrize("name", PUT_TOGETHER)
+def test_in_full_where_parts_of_the_batch_lie_in_a_container(decide, name):
+    _, conversion = decide(source(PUT_TOGETHER[name], target="batch", data=MOVED))
+
+    assert "not all of it may have rows" in conversion.in_full[0].why
+
+
 def test_evaluating_on_the_training_loader_in_a_way_that_cannot_be_shared_is_refused(decide):
     text = source('found.append((net(x["a"]), x["b"]))').replace("in test:", "in train:")
     program, conversion = decide(text)
