@@ -61,8 +61,29 @@ def is_init(facts: Facts, call: ast.Call) -> bool:
 def draws_inside(facts: Facts, unit: Function, depth: int) -> bool:
     """Whether a function draws weights of what it is given, itself or in what it calls."""
     calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call)]
-    return any(is_draw(facts, call) for call in calls) or (
+    return any(is_draw(facts, call) and not _is_noise(facts, unit, call) for call in calls) or (
         depth > 0 and any(draws_inside(facts, target, depth - 1) for call in calls for target in facts.targets(call))
+    )
+
+
+def _is_noise(facts: Facts, unit: Function, call: ast.Call) -> bool:
+    """Whether a tensor that the function makes is filled, and no weight: `torch.empty_like(x).uniform_(-a, a)`."""
+    return isinstance(call.func, ast.Attribute) and _is_made_here(facts, unit, call.func.value, _DEEPEST)
+
+
+def _is_made_here(facts: Facts, unit: Function, node: ast.expr, depth: int) -> bool:
+    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "data"):
+        node = node.value
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "cpu", "float", "detach"):
+            return _is_made_here(facts, unit, node.func.value, depth)
+        names = facts.called(node)
+        return bool(names) and all(name.startswith("torch.") and not name.startswith("torch.nn.") for name in names)
+    if not isinstance(node, ast.Name) or node.id in unit.parameters or depth == 0:
+        return False
+    given = [binding.statement for binding in facts.bindings_in(unit) if binding.target == node.id]
+    return bool(given) and all(
+        isinstance(each, ast.Assign) and _is_made_here(facts, unit, each.value, depth - 1) for each in given
     )
 
 

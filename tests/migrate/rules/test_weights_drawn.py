@@ -100,3 +100,37 @@ def test_drawn_alike_in_each_round(convert_text, words):
     report, _ = convert_text(program(**{"again": "model.apply(draw)", **words}))
 
     assert not report.of(Kind.LEFT)
+
+
+ATTACKED = """
+def attack(net, x, y):
+    noise = {noise}
+    {fill}
+    return (x + noise).detach()
+
+def main():"""
+NOISE = [
+    {"noise": "torch.zeros_like(x).cuda()", "fill": "noise[:, 0].uniform_(-1, 1)"},
+    {"noise": "torch.FloatTensor(x.shape).uniform_(-1, 1).cuda()", "fill": "net(x + noise)"},
+]
+
+
+def attacked(drawn):
+    text = PROGRAM.format(first="", drawn="pass", again="pass").replace(
+        "def main():", ATTACKED.format(**drawn).lstrip()
+    )
+    return text.replace("loss = (model(x)", "x = attack(model, x, y)\n            loss = (model(x)")
+
+
+@pytest.mark.parametrize("drawn", NOISE)
+def test_noise_that_a_function_makes_is_no_weight(convert_text, drawn):
+    _, result = convert_text(attacked(drawn))
+
+    assert "accelerator.backward(loss)" in result
+
+
+def test_a_weight_that_a_function_fills_is_drawn_anew(convert_text):
+    drawn = {"noise": "net.layer.weight", "fill": "noise.data.uniform_(-1, 1)"}
+    report, _ = convert_text(attacked(drawn))
+
+    assert any("are drawn anew here" in finding.message for finding in report.of(Kind.LEFT))
