@@ -9,7 +9,8 @@
     model = model.cpu()            ->   model = accelerator.unwrap_model(model).cpu()
 
 On several processes the prepared model is a wrapper without these attributes. Left as they are: calls, train(), eval(),
-zero_grad(), parameters(), which mean the same on both, if the model's class has none of its own.
+zero_grad(), parameters(), which mean the same on both, if the model's class has none of its own, and torch.compile(),
+of which the result is trained.
 Where a trained model is taken to the CPU and run there, its name stands for the model inside from there on.
 A loss that such a method or layer computes goes around the wrapper's forward: the program asks for
 find_unused_parameters, with which the runtime averages gradients after each backward, whatever took part in it.
@@ -26,7 +27,7 @@ import ast
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
+from migrate.analysis.known.distributed import COMPILING, DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
@@ -210,7 +211,7 @@ def _is_kept(facts: Facts, call: ast.Call) -> bool:
 def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
     """Trained models given to library functions after prepare."""
     facts = conversion.facts
-    keep = DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING
+    keep = DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING | COMPILING
     for use in conversion.speaking_uses:
         if facts.targets(use.node) or use.node in dropped(conversion):
             continue

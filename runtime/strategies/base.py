@@ -122,15 +122,18 @@ class Strategy:
 def unwrapped(model: Any, keep_torch_compile: bool = True) -> Any:
     """The model that was wrapped for several devices.
 
-    With `keep_torch_compile=False` also without the wrapper of `torch.compile`.
+    With `keep_torch_compile=False` also without the wrapper of `torch.compile`; else one that was put around the
+    wrapped model is around the model inside, so that its keys are those of one process.
     """
-    while True:
-        if isinstance(model, (nn.parallel.DistributedDataParallel, nn.DataParallel)):
-            model = model.module
-        elif not keep_torch_compile and hasattr(model, "_orig_mod"):
-            model = model._orig_mod  # noqa: SLF001  torch.compile has no public name for it
-        else:
-            return model
+    while isinstance(model, (nn.parallel.DistributedDataParallel, nn.DataParallel)):
+        model = model.module
+    if not hasattr(model, "_orig_mod"):
+        return model
+    inside = model._orig_mod  # noqa: SLF001  torch.compile has no public name for it
+    plain = unwrapped(inside, keep_torch_compile)
+    if not keep_torch_compile:
+        return plain
+    return model if plain is inside else type(model)(plain, model.dynamo_ctx)
 
 
 def is_distributed_tensor(value: object) -> bool:

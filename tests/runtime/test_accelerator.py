@@ -283,6 +283,10 @@ def test_unwrap_takes_wrappers_off():
     assert accelerator.unwrap_model(compiled) is compiled
     assert accelerator.unwrap_model(compiled, keep_torch_compile=False) is model
     assert set(accelerator.get_state_dict(compiled)) == {"weight", "bias"}
+    around = torch.compile(nn.DataParallel(model))
+    assert set(accelerator.unwrap_model(around).state_dict()) == set(compiled.state_dict())
+    assert accelerator.unwrap_model(around).in_features == 1
+    assert accelerator.unwrap_model(around, keep_torch_compile=False) is model
 
 
 def test_batches_of_any_shape_are_moved():

@@ -62,6 +62,8 @@ COLLECTIVES = frozenset(
 
 #: Make the BatchNorm of a model one that is shared by the processes, whatever group they are in.
 SYNCHRONIZING = frozenset({"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"})
+#: What gives a model back is run in its place: around the one inside, gradients would not be averaged.
+COMPILING = frozenset({"torch.compile"})
 
 _MODULE = (0, "module")
 

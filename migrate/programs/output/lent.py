@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.known.distributed import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
+from migrate.analysis.known.distributed import COMPILING, DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Functions that look at an object without running or keeping it, whatever is around it.
 _LOOKING = frozenset(f"builtins.{name}" for name in ("print", "type", "id", "isinstance"))
-_INDIFFERENT = _LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING
+_INDIFFERENT = _LOOKING | DATA_PARALLEL | DISTRIBUTED_DATA_PARALLEL | SYNCHRONIZING | COMPILING
 
 
 @dataclass(frozen=True, slots=True)

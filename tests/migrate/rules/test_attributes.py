@@ -28,6 +28,7 @@ UNCHANGED = {
     "of a model that is not trained": {"made": "other = Net()", "end": "state = other.state_dict()"},
     "inside the model": {"forward": "model(x)"},
     "a look at the model": {"end": "isinstance(model, nn.Module)"},
+    "compiled where it is trained": {"start": "fast = torch.compile(model)", "forward": "fast(x)"},
 }
 
 
