@@ -28,6 +28,7 @@ from migrate.programs.evaluation.beside import beside
 from migrate.programs.evaluation.collating import Collating
 from migrate.programs.evaluation.counted import counted
 from migrate.programs.evaluation.fielded import has_parts, is_fielded
+from migrate.programs.evaluation.fixed_rows import says_rows, shapes
 from migrate.programs.evaluation.one_row import drops_rows, squeezes
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
@@ -224,9 +225,8 @@ def _forward(facts: Facts, loop: LoopFact) -> _Forward:
     if not calls:
         raise NotShared("the model is not called in the loop itself")
     last = max((tree.statement(call) for call in calls), key=lambda statement: statement.lineno)
-    unnamed = _unnamed(facts, last, [call for call in calls if tree.statement(call) is last])
     before: list[ast.stmt] = []
-    later: list[ast.stmt] = [] if unnamed is None else [last]
+    later: list[ast.stmt] = []
     inner: ast.AST = last
     while inner is not loop.node:
         assert isinstance(inner, ast.stmt)
@@ -237,14 +237,15 @@ def _forward(facts: Facts, loop: LoopFact) -> _Forward:
         inner = tree.parents[inner]
         if inner is not loop.node and not isinstance(inner, (ast.With, ast.AsyncWith)):
             raise NotShared(f"the model is called inside another block at line {last.lineno}")
-    return _Forward(last, before, later, unnamed)
+    unnamed = _unnamed(facts, last, [call for call in calls if tree.statement(call) is last], before)
+    return _Forward(last, before, later if unnamed is None else [last, *later], unnamed)
 
 
 #: Inside these a call may run several times, or not at all.
 _CONDITIONAL = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call]) -> ast.Call | None:
+def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call], before: list[ast.stmt]) -> ast.Call | None:
     """The model's call if its result is used at once; None if the statement gives the result names.
 
     Raises:
@@ -252,7 +253,8 @@ def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call]) -> ast.Ca
     """
     if isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets):
         found = roles(facts.values(statement.value))
-        if found & ROWS and Role.STATISTIC not in found and not any(map(squeezes, ast.walk(statement.value))):
+        is_whole = any(squeezes(node) or shapes(facts, node, before) for node in ast.walk(statement.value))
+        if found & ROWS and Role.STATISTIC not in found and not is_whole:
             return None
     tree = facts.tree(statement)
     if len(calls) != 1 or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
@@ -303,10 +305,9 @@ def _check_beside(facts: Facts, loop: LoopFact, forward: _Forward) -> None:
         raise NotShared(f"{state} is carried from batch to batch")
     if why := beside(facts, (*forward.before, forward.statement)):
         raise NotShared(why)
-    if why := mixes_rows(facts, forward.before, forward.statement):
-        raise NotShared(why)
-    if why := drops_rows(facts, forward.before, forward.statement):
-        raise NotShared(why)
+    for going_by_rows in (mixes_rows, drops_rows, says_rows):
+        if why := going_by_rows(facts, forward.before, forward.statement):
+            raise NotShared(why)
 
 
 def _looks_at_batch(facts: Facts, node: ast.AST) -> bool:

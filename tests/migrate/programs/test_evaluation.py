@@ -43,6 +43,8 @@ SHARED = {
     "the model handed on": ("out = net(x)\nfound.append(measure(net, out))", ("out",)),
     "the last batch read after the loop": ("out = net(x)\nfound.append(out)", ("out", "x")),
     "a loss at once": ("correct += crit(net(x), y).item()", ("outputs", "y")),
+    "a shape that goes by the batch": ("n = len(x)\nout = net(x.view(n, -1)).view(n, -1)\nfound.append(out)", ("out",)),
+    "the result in the shape of a whole batch": ("out = net(x).view(8, 1)\nfound.append(out)", ("outputs",)),
     "names in a block before": ("with torch.no_grad():\n    x = x + 0\nout = net(x)\nfound.append(out)", ("out",)),
 }
 
@@ -105,6 +107,11 @@ IN_FULL = {
     "a size kept from before": ("n = x.size(0)\nout = net(x)\ncorrect += out.sum() / n", "folds the rows"),
     "the model under a condition": ("if y is not None:\n    out = net(x)\n    found.append(out)", "another block"),
     "no model": ("found.append(y)", "not called in the loop"),
+    "the input in the shape of a whole batch": ("out = net(x.view(8, 1))\nfound.append(out)", "says how many rows"),
+    "a name for that shape": (
+        "x = torch.reshape(x, (size, -1))\nout = net(x)\nfound.append(out)",
+        "says how many rows",
+    ),
 }
 
 
@@ -205,6 +212,23 @@ def test_in_full_where_the_model_draws_when_it_is_evaluated(decide, forward, sha
 
     assert bool(conversion.shared) is shares
     assert shares or conversion.in_full[0].why == "Sampler.forward draws random numbers"
+
+
+@pytest.mark.parametrize(
+    ("forward", "shares"),
+    [
+        ("x = x.view(self.rows, -1)", False),
+        ("h = 2 * x\n        x = h.reshape((8, 1))", False),
+        ("rows = x.shape[0]\n        x = x.view(rows, -1)", True),
+        ("x = x.view(-1, 1) * self.start.view(1, 1)", True),
+    ],
+)
+def test_in_full_where_the_model_says_how_many_rows_there_are(decide, forward, shares):
+    text = source("out = net(x)\nfound.append(out)", data=MODEL.format(forward=forward))
+    _, conversion = decide(text.replace("net = nn.Linear(1, 1)", "net = Sampler()"))
+
+    assert bool(conversion.shared) is shares
+    assert shares or "in the model" in conversion.in_full[0].why
 
 
 RESULTS = """
