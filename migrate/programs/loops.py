@@ -306,10 +306,10 @@ class Loops:
         return any(inner in self._training_calls for inner in walk(node))
 
     def calls_model(self, node: ast.AST) -> bool:
-        """Whether code calls a model."""
-        return any(
-            isinstance(inner, ast.Call) and Role.MODEL in roles(self._facts.values(inner.func)) for inner in walk(node)
-        )
+        """Whether code calls a model, or its `forward`."""
+        called = (inner.func for inner in walk(node) if isinstance(inner, ast.Call))
+        run = (f.value if isinstance(f, ast.Attribute) and f.attr == "forward" else f for f in called)
+        return any(Role.MODEL in roles(self._facts.values(each)) for each in run)
 
     def accumulated(self, loop: LoopFact) -> tuple[Accumulator, ...]:
         """What a training loop adds up or collects."""

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import SETS_GRADIENTS, WITH_GRADIENTS
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import line_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Program, Refusal
 from migrate.programs.training.gradients_off import without_gradients
@@ -36,6 +36,9 @@ def phases_in_turns(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
         elif (entered := _without_gradients(facts, loops, loop)) is not None:
             place = f"{facts.file(entered).path}:{entered.lineno}"
             yield _in_turns(loop, f"without gradients at {place}")
+        elif (evaluating := _evaluating_step(loops, facts, loop)) is not None:
+            place = f"{evaluating.module.path}:{line_of(evaluating.node)}"
+            yield _in_turns(loop, f"its steps by {evaluating.name}() at {place} do not train")
 
 
 def _in_turns(loop: LoopFact, how: str) -> Refusal:
@@ -56,6 +59,18 @@ def _without_gradients(facts: Facts, loops: Loops, loop: LoopFact) -> ast.Call |
     if any(_turns_on(facts, node) for unit in inside for node in walk(unit.node)):
         return None
     return next((call for call in _entries(facts, loop, inside) if without_gradients(facts, call)), None)
+
+
+def _evaluating_step(loops: Loops, facts: Facts, loop: LoopFact) -> Function | None:
+    """What runs a model and does not train, in the place of what does: `self.step(batch)` of two classes' objects."""
+    inside = (loop.node, *(unit.node for unit in loops.updates.functions(loop.node)))
+    for call in (node for root in inside for node in walk(root) if isinstance(node, ast.Call)):
+        targets = facts.targets(call)
+        training = [unit for unit in targets if loops.trains(unit.node)]
+        others = (unit for unit in targets if unit not in training and loops.calls_model(unit.node))
+        if training and (found := next(others, None)) is not None:
+            return found
+    return None
 
 
 def _turns_on(facts: Facts, node: ast.AST) -> bool:

@@ -120,3 +120,57 @@ for x, y in loader:
 def test_gradients_that_are_turned_on_again_are_no_evaluation(convert_text):
     report, _ = convert_text(ATTACKED)
     assert not [left for left in report.of(Kind.LEFT) if "by turns" in left.message]
+
+
+BY_CLASSES = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Epoch:
+    def __init__(self, net, optimizer=None):
+        self.net, self.optimizer = net, optimizer
+
+    def run(self, loader):
+        total = 0
+        for x, y in loader:
+            total += self.step(x, y).item()
+        return total / len(loader)
+
+
+class Training(Epoch):
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        loss = nn.functional.mse_loss(self.net.forward(x), y)
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+class {other}(Epoch):
+    def step(self, x, y):
+        {step}
+
+
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(18, 4), torch.randn(18, 1))
+loader, others = DataLoader(data, 4, shuffle=True), DataLoader(data, 4)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+training, second = Training(net, optimizer), {other}(net, optimizer)
+for epoch in range(2):
+    print(training.run(loader), second.run(others))
+"""
+STEPS = {
+    "Validation": "with torch.no_grad():\n            return nn.functional.mse_loss(self.net.forward(x), y)",
+    "Slow": "loss = nn.functional.l1_loss(self.net(x), y)\n        loss.backward()\n        return loss",
+}
+
+
+@pytest.mark.parametrize("other", STEPS)
+def test_a_loop_whose_steps_are_those_of_a_class_that_evaluates_is_refused(convert_text, other):
+    report, _ = convert_text(BY_CLASSES.format(other=other, step=STEPS[other]))
+    left = [each.message for each in report.of(Kind.LEFT) if "by turns" in each.message]
+    assert bool(left) is (other == "Validation")
+    assert all("its steps by step() at program.py:27 do not train" in message for message in left)
