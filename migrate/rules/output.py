@@ -16,9 +16,10 @@ computed by all processes first: `save_image(net(z), path)` is `result = net(z)`
 Data sets that download themselves (`download=True`) are made `with accelerator.main_process_first():`, and so is what a
 program makes once and keeps in a file (`if os.path.exists(path):` load it, else make it and save it). A folder with
 the time in its name that all processes use has the main process' name: `broadcast_object_list([name])[0]`. A wandb run
-that the program asks for something (`wandb.config`) is switched off on the others by `mode="disabled"`. Games are
-recorded (`env = RecordVideo(env, folder)`) by the main process, told by RANK where other programs call the function;
-the monitor of Stable Baselines, which tells the program how an episode went, has no file on the others.
+that the program asks for something (`wandb.config`), or that files write to which were not named, is switched off on
+the others by `mode="disabled"`. Games are recorded (`env = RecordVideo(env, folder)`) by the main process, told by RANK
+where other programs call the function; the monitor of Stable Baselines, which tells the program how an episode went,
+has no file on the others.
 Left alone, and said: what is printed or written before the accelerator exists, what runs several models and writes, or
 does so under a condition of its own (`[save(net(x)) for x in rows]`), bars that
 are asked how far they are, one that is moved by hand where it is all that the program shows, and other programs that

@@ -1,4 +1,5 @@
-"""Services that a program asks for what it told them (`wandb.config`): every process needs a run of its own.
+"""Services that a program asks for what it told them (`wandb.config`), or that code of files which were not named tells
+something (`wandb.log`): every process needs a run of its own.
 
 Only the main process' run goes to the service; the others' is switched off, and answers all the same.
 """
@@ -23,8 +24,17 @@ class Services:
         self._facts = facts
 
     def starts(self, call: ast.Call) -> bool:
-        """Whether a call starts a run that the program asks for something."""
-        return bool(self._facts.called(call) & output.SWITCHED) and (self._is_asked or call in self._asked_runs)
+        """Whether a call starts a run that the program asks for something, or that code which stays writes to."""
+        is_asked = self._is_asked or self._is_told_elsewhere or call in self._asked_runs
+        return is_asked and bool(self._facts.called(call) & output.SWITCHED)
+
+    @cached_property
+    def _is_told_elsewhere(self) -> bool:
+        """Whether files that were not named write to a run, as every process does that comes to them."""
+        services = tuple(f"{name.partition('.')[0]}." for name in output.SWITCHED)
+        nodes = (n for m in self._facts.modules if not m.file.named for n in self._facts.tree_of(m).nodes)
+        called = (name for n in nodes if isinstance(n, ast.Call) for name in self._facts.called(n))
+        return any(name.startswith(services) and name not in output.SWITCHED for name in called)
 
     @cached_property
     def _is_asked(self) -> bool:

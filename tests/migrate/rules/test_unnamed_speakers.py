@@ -72,3 +72,16 @@ def test_a_file_that_was_not_named_and_prints_is_told(notes):
 @pytest.mark.parametrize(("name", "paths"), [("show", ["shown.py"]), ("tell", []), ("count", [])])
 def test_one_that_is_named_or_guarded_or_says_nothing_is_not(notes, name, paths):
     assert not notes(name, *paths)
+
+
+@pytest.mark.parametrize(("paths", "is_off"), [([], True), (["shown.py"], False)])
+def test_a_run_of_a_service_is_there_for_files_that_were_not_named(tmp_path, monkeypatch, paths, is_off):
+    monkeypatch.chdir(tmp_path)
+    begun = TRAIN.format(name="show").replace("device =", 'wandb.init(project="x")\ndevice =', 1)
+    Path("train.py").write_text("import wandb\n" + begun, encoding="utf-8")
+    Path("shown.py").write_text('import wandb\n\n\ndef show(step, loss):\n    wandb.log({"loss": loss})\n', "utf-8")
+    (change, *_) = run(["train.py", *paths], Options()).changes
+    off = 'wandb.init(project="x", mode=None if accelerator.is_main_process else "disabled")'
+
+    assert (off in change.new.decode()) is is_off
+    assert ('if accelerator.is_main_process:\n    wandb.init(project="x")' in change.new.decode()) is not is_off
