@@ -60,6 +60,9 @@ def _held(tree: Tree, node: ast.AST, blocks: Sequence[Sequence[ast.stmt]]) -> as
 
 
 def _ends(facts: Facts, node: ast.AST) -> bool:
-    return isinstance(node, (ast.Raise, ast.Return)) or (
-        isinstance(node, ast.Call) and bool(facts.called(node) & _ENDS)
-    )
+    return isinstance(node, ast.Return) or stops(facts, node)
+
+
+def stops(facts: Facts, node: ast.AST) -> bool:
+    """Whether a program ends here, or waits for its user."""
+    return isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and bool(facts.called(node) & _ENDS))

@@ -18,6 +18,7 @@ from migrate.analysis.units import Function
 from migrate.programs.chance.calls import is_draw
 from migrate.programs.chance.splits import EACH
 from migrate.programs.conversion import reaches_model
+from migrate.programs.output.asked_before import stops
 from migrate.programs.output.downloads import has_turns
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
@@ -81,6 +82,8 @@ def _run(conversion: Conversion, branch: ast.If) -> Run | None:
     if path is None:
         return None
     there, missing = (branch.body, branch.orelse) if is_there else (branch.orelse, branch.body)
+    if any(stops(conversion.facts, node) for statement in there for node in ast.walk(statement)):
+        return None  # all must have asked before it is made
     paths = _made_of(conversion, branch, path)
     if _fetches(conversion, missing, paths):
         return (branch,)

@@ -53,6 +53,10 @@ def made(convert_text):
             "if not out.is_dir():\n    print('new')\n    out.mkdir()\nelse:\n    sys.exit()",
             f"{WAIT}\n    out.mkdir(exist_ok=True)",
         ),
+        (
+            "if not os.path.exists(out):\n    os.makedirs(out)\nelif os.listdir(out):\n    raise FileExistsError(out)",
+            f"\nif not os.path.exists(out):\n    {WAIT}\n    os.makedirs(out, exist_ok=True)\nelif os.listdir(out):",
+        ),
     ],
 )
 def test_all_ask_before_one_makes_the_folder(made, text, after):
