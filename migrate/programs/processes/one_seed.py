@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import same as known
 from migrate.programs.chance.draws import Draws
 from migrate.programs.chance.environments import environments
-from migrate.programs.chance.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, seeds_itself
+from migrate.programs.chance.seeds import (
+    BESIDE,
+    ENVIRONMENT,
+    GENERATOR,
+    NUMBER,
+    OWN_SEED,
+    is_stream,
+    seeds_itself,
+)
 from migrate.programs.processes.asked import sameness_of
 from migrate.programs.program import Refusal
 from migrate.programs.reach.callees import reached
@@ -57,8 +65,12 @@ def possible(facts: Facts, program: Program, missing: list[str]) -> OneSeed | No
 
 
 def seed_of_splits(facts: Facts, program: Program, apart: Mapping[ast.Call, Choice]) -> OneSeed | None:
-    """One seed for the data that a program chooses at random; None if each process gives itself a seed of its own."""
-    if program.start is None or _seeds_itself(facts, program):
+    """One seed for the data that a program chooses at random; None if each process gives itself a seed of its own.
+
+    What it draws from a stream beside, that the system seeds, is another thing if the choice does not go by that.
+    """
+    by_stream = any(choice.library == GENERATOR for choice in apart.values())
+    if program.start is None or _seeds_itself(facts, program, streams=by_stream):
         return None
     splits = tuple(call for call, choice in apart.items() if not choice.is_made_up)
     made_up = tuple(call for call in apart if call not in splits)
@@ -75,10 +87,11 @@ def seeding_along(facts: Facts, programs: Sequence[Program], *, among_others: bo
     return [p for p in others if not _seeds_itself(facts, p)]
 
 
-def _seeds_itself(facts: Facts, program: Program) -> bool:
-    """Whether each process gives itself a seed of its own."""
+def _seeds_itself(facts: Facts, program: Program, *, streams: bool = True) -> bool:
+    """Whether each process gives itself a seed of its own; of `streams`, made with one, or not at all."""
     sameness = sameness_of(facts, program, trusting=True)
-    return any(seeds_itself(facts, sameness, use.node) for use in Draws(facts, program).uses)
+    seeding = (use.node for use in Draws(facts, program).uses if seeds_itself(facts, sameness, use.node))
+    return any(streams or not is_stream(facts, call) for call in seeding)
 
 
 def is_taken(module: Module) -> bool:

@@ -325,6 +325,13 @@ def test_a_stream_that_nobody_seeds_is_told(convert_text):
     assert "np.random.default_rng, which is not seeded" in note.message
 
 
+def test_a_stream_beside_the_split_does_not_matter(convert_text):
+    report, result = convert_text(program(CHOSEN["random_split"], each="np.random.RandomState(None).rand()"))
+
+    assert SEED in result
+    assert not [finding for finding in report.findings if finding.code == "MIG123"]
+
+
 def test_what_is_made_up_before_there_is_an_accelerator_is_told(convert_text):
     before = "\n\ndata = [torch.randn(4) for _ in range(32)]\n\n\ndef main"
     report, result = convert_text(made_up("pass", "data").replace("\n\ndef main", before))
