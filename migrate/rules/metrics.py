@@ -290,11 +290,12 @@ def _meters_joined(conversion: Conversion, after: ast.stmt, joined: list[Join]) 
     accelerator = conversion.access.name(after)
     at = place(conversion.facts.file(after), after)
     lines: list[str] = []
-    for sums, derived in dict.fromkeys((join.sums, join.derived) for join in joined):
-        targets = [join.target for join in joined if (join.sums, join.derived) == (sums, derived)]
+    for kind in dict.fromkeys((join.sums, join.derived, join.of_arrays) for join in joined):
+        sums, derived, of_arrays = kind
+        targets = [join.target for join in joined if (join.sums, join.derived, join.of_arrays) == kind]
         it = targets[0] if len(targets) == 1 else _meter_name(conversion, after)
         names = [f"{it}.{name}" for name in sums]
-        code = _reduced(conversion, names, accelerator, at)
+        code = _reduced(conversion, names, accelerator, at, of_arrays=of_arrays)
         code += [f"{it}.{name} = {expression.format(it=it)}" for name, expression in derived]
         if len(targets) > 1:
             code = [f"for {it} in ({', '.join(targets)}):", *(at.unit + line for line in code)]
@@ -302,10 +303,14 @@ def _meters_joined(conversion: Conversion, after: ast.stmt, joined: list[Join]) 
     return lines
 
 
-def _reduced(conversion: Conversion, names: list[str], accelerator: str, at: Place) -> list[str]:
-    """Numbers or tensors of one element added up over the processes; Accelerate reduces tensors only."""
+def _reduced(
+    conversion: Conversion, names: list[str], accelerator: str, at: Place, *, of_arrays: bool = False
+) -> list[str]:
+    """Numbers, arrays or tensors of one element added up over the processes; Accelerate reduces tensors only."""
     if conversion.package == "runtime":
         return assignment(names, f"{accelerator}.reduce", names, at, as_tuple=True).splitlines()
+    if of_arrays:
+        return [f"{name} = sum({accelerator}.gather_for_metrics([{name}]))" for name in names]
     tensor = f"torch.tensor([{', '.join(names)}], dtype=torch.float64, device={accelerator}.device)"
     return [f"{', '.join(names)}{',' * (len(names) == 1)} = {accelerator}.reduce({tensor}).tolist()"]
 

@@ -34,6 +34,7 @@ class Join:
     sums: tuple[str, ...]
     derived: tuple[tuple[str, str], ...]  # the attribute, and its expression with `{it}` for the meter
     shown_inside: bool  # it is also read while the loop runs
+    of_arrays: bool = False  # whether the sums begin as arrays of NumPy
 
 
 def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
@@ -56,7 +57,7 @@ def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
         if sums and derived is not None and _is_read_after(facts, reading, anchor, target) and not is_read_early:
             if not any(_resets(facts, n, meter) for n in inside):
                 is_asked = any(call not in done(facts.tree(call).statement(call)) for call in calls)
-                yield Join(target, anchor, sums, derived, bool(inside) or is_asked)
+                yield Join(target, anchor, sums, derived, bool(inside) or is_asked, _begin_as_arrays(facts, meter))
 
 
 def apart(facts: Facts, loop: LoopFact, joined: Collection[Join]) -> dict[str, ast.Call]:
@@ -183,6 +184,17 @@ def _summed(meter: Meter) -> tuple[str, ...]:
             elif _grows_otherwise(node, meter.sums):
                 return ()
     return tuple(found) if found.keys() >= meter.sums else ()
+
+
+def _begin_as_arrays(facts: Facts, meter: Meter) -> bool:
+    """`self.matrix = np.zeros((n, n))`."""
+    begun = [name for name in ("__init__", *sorted(meter.resets)) if name in meter.cls.names]
+    given = [node for name in begun for node in walk(_method(meter, name).node) if isinstance(node, ast.Assign)]
+    mine = [
+        node.value for node in given if any(isinstance(t, ast.Attribute) and t.attr in meter.sums for t in node.targets)
+    ]
+    calls = (node for node in mine if isinstance(node, ast.Call))
+    return any(name.startswith("numpy.") for call in calls for name in facts.called(call))
 
 
 def _method(meter: Meter, name: str) -> Function:

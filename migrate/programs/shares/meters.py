@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import reads
+from migrate.analysis.syntax import reads, writes
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
@@ -74,8 +74,33 @@ def _method(unit: Function) -> _Method:
             if name := _own(node.func.value, own):
                 method.grown.setdefault(name, []).extend(node.args)
         elif isinstance(node, (ast.For, ast.While, ast.With, ast.Global)) and method.parameters:
-            method.is_odd = True
+            method.is_odd = method.is_odd or not _is_over_rows(node)
+    method.parameters |= _made_of(unit, parameters)
     return method
+
+
+def _is_over_rows(node: ast.AST) -> bool:
+    """`for t, p in zip(targets, preds): self.matrix += histogram(t, p)`: once for each row."""
+    if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call) or ast.unparse(node.iter.func) != "zip":
+        return False
+    return all(isinstance(statement, (ast.Assign, ast.AugAssign)) for statement in node.body)
+
+
+def _made_of(unit: Function, parameters: set[str]) -> set[str]:
+    """The names of a method that come of what it is given: `label = n * target + pred`."""
+    binding = [node for node in ast.walk(unit.node) if isinstance(node, (ast.Assign, ast.For))]
+    found: set[str] = set()
+    while more := {n for b in binding if _source(b) & (parameters | found) for n in _bound(b)} - found:
+        found |= more
+    return found
+
+
+def _source(node: ast.Assign | ast.For) -> set[str]:
+    return reads(node.iter if isinstance(node, ast.For) else node.value)
+
+
+def _bound(node: ast.Assign | ast.For) -> set[str]:
+    return set().union(*map(writes, node.targets if isinstance(node, ast.Assign) else [node.target]))
 
 
 _GROWING = frozenset({"append", "extend", "add"})

@@ -85,6 +85,32 @@ def test_a_list_of_values(meter):
     assert (history.sums, history.feeds, history.derived) == ({"values"}, {"add"}, set())
 
 
+MATRIX = """
+import numpy as np
+class Matrix:
+    def __init__(self, n):
+        self.n = n
+        self.matrix = np.zeros((n, n))
+    def update(self, preds, targets):
+        {update}
+    def reset(self):
+        self.matrix = np.zeros((self.n, self.n))
+matrix = Matrix(2)
+matrix.update(a, b)
+"""
+UPDATES = {
+    "by names": "label = targets * self.n\n        index = label + preds\n        self.matrix += np.bincount(index)",
+    "by rows": "for t, p in zip(targets, preds):\n            self.matrix += np.bincount(self.n * t + p)",
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_a_matrix_that_what_is_given_is_counted_in(meter, name):
+    matrix = meter(MATRIX.format(update=UPDATES[name]))
+
+    assert (matrix.sums, matrix.feeds, matrix.resets) == ({"matrix"}, {"update"}, {"reset"})
+
+
 OTHERS = {
     "a counter of its own": "class A:\n    def step(self, x):\n        self.n += 1\nA().step(3)",
     "something that trains": (

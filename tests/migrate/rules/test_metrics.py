@@ -271,6 +271,32 @@ def test_what_a_function_gives_in_a_tuple_is_told_by_what_it_returns_at_that_pla
     assert not [finding for finding in report.findings if "number or a tensor" in finding.message]
 
 
+MATRIX = """
+class Matrix:
+    def __init__(self):
+        self.counts = np.zeros((2, 2))
+
+    def update(self, a, b):
+        index = 2 * a + b
+        self.counts += np.bincount(index, minlength=4).reshape(2, 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "join"),
+    [
+        (Target.RUNTIME, "seen.counts = accelerator.reduce(seen.counts)"),
+        (Target.ACCELERATE, "seen.counts = sum(accelerator.gather_for_metrics([seen.counts]))"),
+    ],
+)
+def test_a_matrix_of_numpy_stays_one(convert_text, programs, target, join):
+    fed = "seen.update(output.detach().numpy(), y.numpy())"
+    holes = {"imports": "import numpy as np\n" + MATRIX, "start": "seen = Matrix()", "step": fed}
+    _, result = convert_text(programs({**holes, "epoch": "print(seen.counts)"})[0], target=target)
+
+    assert f"    {join}\n" in result
+
+
 @pytest.mark.parametrize("step", ["total += str(loss.item()) + ' '", "total = f'{total} {loss.item()}'"])
 def test_text_that_grows_is_not_joined(changed, step):
     changed(start="total = ''", step=step, epoch=("print(total)", "accelerator.print(total)"))
