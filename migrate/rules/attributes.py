@@ -6,6 +6,7 @@
     print(model)                   ->   accelerator.print(accelerator.unwrap_model(model))
     writer.add_graph(model, x)     ->   writer.add_graph(accelerator.unwrap_model(model), x)
     torch.save({"net": model}, path)   ->   accelerator.save({"net": accelerator.unwrap_model(model)}, path)
+    torch.save(model.cpu(), path)  ->   accelerator.save(accelerator.unwrap_model(model).cpu(), path)
     model = model.cpu()            ->   model = accelerator.unwrap_model(model).cpu()
 
 On several processes the prepared model is a wrapper without these attributes. Left as they are: calls, train(), eval(),
@@ -28,7 +29,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import COMPILING, DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
-from migrate.analysis.known.training import THROUGH_WRAPPER
+from migrate.analysis.known.training import FLUENT, THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function, Module
@@ -105,10 +106,10 @@ def _attributes(conversion: Conversion) -> Iterator[ast.Attribute | ast.Subscrip
                 yield node
 
 
-def _moved(facts: Facts, node: ast.expr) -> ast.expr:
+def _moved(facts: Facts, node: ast.expr, methods: frozenset[str] = THROUGH_WRAPPER) -> ast.expr:
     """The model that is moved, or set to a mode, in an expression: `model` of `model.cpu()`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not facts.targets(node):
-        if node.func.attr not in THROUGH_WRAPPER:
+        if node.func.attr not in methods:
             break
         node = node.func.value
     return node
@@ -222,7 +223,7 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
             continue
         if asked_for_module(facts, use.node, conversion.program.model_origins) or _asks_for_wrapper(facts, use.node):
             continue
-        for argument in use.node.args:
+        for argument in (_moved(facts, each, FLUENT) for each in use.node.args):
             if _is_prepared_model(conversion, argument):
                 yield argument
 
@@ -248,7 +249,8 @@ def _built_in(conversion: Conversion) -> Iterator[ast.expr]:
 
 def _saved(conversion: Conversion) -> Iterator[ast.expr]:
     """Trained models that are saved as they are, in a dictionary: `torch.save({"net": net}, path)`."""
-    return (item for item in saved(conversion.facts) if _is_prepared_model(conversion, item))
+    items = (_moved(conversion.facts, item, FLUENT) for item in saved(conversion.facts))
+    return (item for item in items if _is_prepared_model(conversion, item))
 
 
 def _asks_for_wrapper(facts: Facts, call: ast.Call) -> bool:

@@ -89,6 +89,11 @@ CHANGED = {
         'state = dict(epoch=epoch)\nstate["net"] = model\ntorch.save(state, "net.pt")',
         f'state = dict(epoch=epoch)\nstate["net"] = {INNER}\naccelerator.save(state, "net.pt")',
     ),
+    "saved whole, from the CPU": ('torch.save(model.cpu(), "net.pt")', f'accelerator.save({INNER}.cpu(), "net.pt")'),
+    "saved whole from the CPU, among other things": (
+        'torch.save({"net": model.eval().cpu()}, "net.pt")',
+        f'accelerator.save({{"net": {INNER}.eval().cpu()}}, "net.pt")',
+    ),
     "saved whole, in a list": (
         'both = [model, optimizer]\ntorch.save(both, "net.pt")',
         f'both = [{INNER}, optimizer]\naccelerator.save(both, "net.pt")',
