@@ -231,9 +231,8 @@ def _forward(facts: Facts, loop: LoopFact) -> _Forward:
     while inner is not loop.node:
         assert isinstance(inner, ast.stmt)
         block = tree.block(inner)
-        position = next(i for i, statement in enumerate(block) if statement is inner)
-        before = block[:position] + before
-        later = later + block[position + 1 :]
+        before = block[: block.index(inner)] + before
+        later = later + block[block.index(inner) + 1 :]
         inner = tree.parents[inner]
         if inner is not loop.node and not isinstance(inner, (ast.With, ast.AsyncWith)):
             raise NotShared(f"the model is called inside another block at line {last.lineno}")
@@ -323,11 +322,10 @@ def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
     assert isinstance(loop.node, (ast.For, ast.AsyncFor))
     inside = forward.inside
     results = [] if inside else [n.id for n in _names_of(forward.statement) if isinstance(n.ctx, ast.Store)]
-    given = [n.id for n in _names_of(loop.node.target)]
-    given += [name for statement in forward.before for name in sorted(binds(statement))]
-    defined = [*results, *given]
+    taken = [n.id for n in _names_of(loop.node.target)]
+    computed = [name for statement in forward.before for name in sorted(binds(statement))]
     names = [unused_name(facts.tree(loop.node), "outputs", "model_outputs", "gathered_outputs")] if inside else []
-    for name in dict.fromkeys(defined):
+    for name in dict.fromkeys([*results, *taken, *computed]):
         read = _first_read(name, forward.later, inside) or _read_after(facts, loop, name)
         if read is None:
             continue
