@@ -258,6 +258,7 @@ AROUND = {
     ("model-attributes", "print(model)"): put("end"),
     ("model-attributes", "writer.add_graph(model, x)"): drawn,
     ("model-attributes", 'torch.save({"net": model}, path)'): put("end"),
+    ("model-attributes", "torch.save(model.cpu(), path)"): put("end"),
     ("model-attributes", "model = model.cpu()"): put(
         "end", "{}\nshown = model(torch.ones(1, 2))", **CHOSEN, batch=("x, y = x.to(device), y.to(device)", "")
     ),
