@@ -36,8 +36,7 @@ def other_names(
         if other not in by_target or bindings[0][1] != by_target[other][0][1]:
             continue
         is_early = bool(optimizers) and max(b.statement.lineno for b, _ in bindings) < max(optimizers)
-        is_run_alone = is_early or _compiled(facts, getattr(bindings[0][0].statement, "value", None)) is not None
-        if is_run_alone and _is_trained_by(facts, unit, target, other, bindings[0][1]):
+        if is_early and _is_trained_by(facts, unit, target, other, bindings[0][1]):
             found.add(target)
     return frozenset(found)
 
@@ -49,19 +48,11 @@ def _first_name(facts: Facts, made: ast.AST | None) -> str:
     while isinstance(made, ast.Call):
         if made.args and facts.called(made) & DATA_PARALLEL:
             made = made.args[0]
-        elif (compiled := _compiled(facts, made)) is not None:
-            made = compiled
         elif isinstance(made.func, ast.Attribute) and made.func.attr in _GIVES_ITSELF:
             made = made.func.value
         else:
             return _given_back(facts, made)
     return ast.unparse(made) if isinstance(made, (ast.Name, ast.Attribute)) else ""
-
-
-def _compiled(facts: Facts, made: ast.AST | None) -> ast.expr | None:
-    """`model` of `torch.compile(model)`, which runs the model by the new name, whatever is around it by the other."""
-    is_compiled = isinstance(made, ast.Call) and bool(made.args) and "torch.compile" in facts.called(made)
-    return made.args[0] if is_compiled else None  # type: ignore[union-attr]
 
 
 def _given_back(facts: Facts, call: ast.Call) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import COMPREHENSIONS, start_of
+from migrate.analysis.syntax import COMPREHENSIONS, TRIES, start_of
 from migrate.analysis.units import Function, Unit
 from migrate.programs.home.around import is_around
 from migrate.programs.home.first_looks import below_looks
@@ -57,7 +57,7 @@ def _above(facts: Facts, home: Home, loaders: set[ast.AST]) -> Home | None:
     `train(rate)` makes a model and its optimizer, and is called for several rates.
     """
     makers = {facts.unit(facts.source(origin)) for origin in loaders}
-    if len(makers) != 1 or home.start is not home.unit:
+    if len(makers) != 1 or home.start is not home.unit or _is_made_at_times(facts, home):
         return None
     (start,) = makers
     if start is home.unit or not facts.is_editable(start) or home.unit not in units_from(facts, start):
@@ -66,6 +66,13 @@ def _above(facts: Facts, home: Home, loaders: set[ast.AST]) -> Home | None:
     leading = (call for call in calls if home.unit in units_from(facts, *facts.targets(call)))
     entry = min(leading, key=start_of, default=None)
     return None if entry is None else replace(home, start=start, entry=entry)
+
+
+def _is_made_at_times(facts: Facts, home: Home) -> bool:
+    """Whether a home makes a model or an optimizer in some calls only."""
+    made = (each for role in (Role.MODEL, Role.OPTIMIZER) for each in home.named(facts, role, None))
+    above = (node for named in made for each in named.statements for node in facts.tree(each).up(each))
+    return any(isinstance(node, (ast.If, *TRIES)) for node in above)
 
 
 def _handed_by_module(facts: Facts, home: Home, wanted: Wanted) -> bool:

@@ -1,4 +1,4 @@
-"""A model that is compiled under another name once its optimizer is there is prepared by that."""
+"""A model that is compiled once its optimizer is there is prepared above that: what is compiled is the prepared one."""
 
 import pytest
 
@@ -29,13 +29,13 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_the_name_that_trains_is_prepared(decide, name):
+def test_what_is_compiled_is_prepared(decide, name):
     made, trained = MADE[name]
     program, conversion = decide(PROGRAM.format(made=made, name=trained))
 
     assert not program.refusals
     assert [named.target for stage in conversion.placement.stages.each for named in stage.objects] == [
         "loader",
-        trained,
+        "net",
         "optimizer",
     ]

@@ -1,4 +1,4 @@
-"""What a training loop keeps under keys that are not written out, or puts into a dictionary: one process's own."""
+"""What a training loop keeps under keys that a batch gives, in meters and lists, or a dictionary: one process's own."""
 
 import pytest
 
@@ -28,7 +28,7 @@ KEPT = {
     "one meter under two names": (
         "dict.fromkeys('ab', Meter())", "kept['a'].update(loss.item())", "[m.average() for m in kept.values()]"
     ),
-    "sums": ("defaultdict(float)", EACH + "kept[k] += v.item()", "kept"),
+    "sums": ("defaultdict(float)", "for k in y[:, 0].tolist(): kept[k] += loss.item()", "kept"),
     "lists": ("defaultdict(list)", EACH + "kept[k].append(v.item())", "{k: np.mean(v) for k, v in kept.items()}"),
     "an array": ("np.zeros(8)", "kept[step] = loss.item()\nstep += 1", "kept.mean()"),
     "a dictionary": ("{}", "kept.update(loss=loss.item())", "kept"),
