@@ -52,18 +52,19 @@ def test_two_processes_read_and_collate_what_is_theirs():
     assert found[0][3] == [[0, 2, 4, 6, 8, 10, 12, 14, 16]]  # split by node already: used as it is
 
 
-def collated_anew(data, batch_size):
+def collated_anew(is_stream, batch_size):
     """What a loader gives that is given another collate_fn between two epochs."""
+    data = Numbers() if is_stream else list(range(18))
     loader = Accelerator(cpu=True, split_batches=True).prepare(DataLoader(data, batch_size))
     before = [batch.tolist() for batch in loader]
     loader.collate_fn = lambda samples: -torch.tensor(samples)
     return before, [batch.tolist() for batch in loader]
 
 
-@pytest.mark.parametrize("data", [Numbers(), list(range(18))])
-def test_another_collate_fn_counts_from_the_next_pass_on(data):
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_another_collate_fn_counts_from_the_next_pass_on(is_stream):
     """On several processes the first one was kept."""
-    (first, negative), (second, other) = run_ranks(collated_anew, 2, data, 6)
+    (first, negative), (second, other) = run_ranks(collated_anew, 2, is_stream, 6)
     assert first == [[0, 1, 2], [6, 7, 8], [12, 13, 14]]
     assert negative == [[-number for number in batch] for batch in first]
     assert other == [[-number for number in batch] for batch in second]
