@@ -25,15 +25,20 @@ _OF_EVERY_MODULE = {*dir(builtins), "__file__", "__builtins__", "__annotations__
 def unbound(content: bytes) -> dict[str, int]:
     """The names that are read too early or bound nowhere, each with a line that reads it.
 
-    None are known where a star import may bind any, or where Python does not find out which names are whose.
+    None are known where a star import may bind any, where Python does not find out which names are whose, or where code
+    is too deep to be gone through.
     """
+    try:
+        return _unbound(content)
+    except (SyntaxError, RecursionError):
+        return {}
+
+
+def _unbound(content: bytes) -> dict[str, int]:
     tree = ast.parse(content)
     if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
         return {}
-    try:
-        whole = symtable.symtable(content, "result", "exec")  # type: ignore[arg-type] # bytes, too, as ast.parse takes
-    except SyntaxError:
-        return {}
+    whole = symtable.symtable(content, "result", "exec")  # type: ignore[arg-type] # bytes, too, as ast.parse takes
     symbols = [symbol for scope in _scopes(whole) for symbol in scope.get_symbols()]
     bound = {s.get_name() for s in symbols if s.is_global() and (s.is_assigned() or s.is_imported())}
     nowhere = {s.get_name() for s in symbols if s.is_global() and s.is_referenced()} - bound - _OF_EVERY_MODULE
@@ -133,7 +138,7 @@ class _Order:
 
     def __init__(self) -> None:
         self.events: list[_Event] = []
-        self._hidden: list[set[str]] = []  # what comprehensions, lambdas and classes around have for themselves
+        self._hidden: list[set[str]] = []  # what comprehensions around have for themselves
 
     def _add(self, kind: _Kind, name: str, node: ast.AST) -> None:
         if not any(name in names for names in self._hidden):
@@ -199,12 +204,13 @@ class _Order:
         self._add(_Kind.BOUND, node.name, node)
 
     def scope(self, node: ast.ClassDef) -> None:
+        """A class: what it binds for itself is nobody else's."""
         self.each(node.decorator_list, node.bases, [each.value for each in node.keywords])
-        inside = _Order()
-        inside.each(node.body)
-        self._hidden.append(_own(inside.events))
-        self.each(node.body)
-        self._hidden.pop()
+        inside = _events(node.body)
+        own = _own(inside)
+        for event in inside:
+            if event.name not in own and not any(event.name in names for names in self._hidden):
+                self.events.append(event)
         self._add(_Kind.BOUND, node.name, node)
 
     def imports(self, node: ast.Import | ast.ImportFrom) -> None:

@@ -51,3 +51,9 @@ def test_names_that_are_read_too_early_or_bound_nowhere(text, names):
 )
 def test_what_programs_may_do(text):
     assert unbound(text.encode()) == {}
+
+
+def test_deep_code_takes_no_time_of_its_own():
+    classes = "".join(f"{'  ' * depth}class A{depth}:\n" for depth in range(60)) + "  " * 60 + "x = a\n"
+    assert unbound(classes.encode()) == {"a": 61}
+    assert unbound(f"x = {' + '.join(['a'] * 3000)}\n".encode()) == {}  # too deep to be gone through

@@ -86,7 +86,7 @@ def test_hostile_names_are_written(named):
 def test_a_diff_with_hostile_names_applies(named):
     for arguments in (["init", "--quiet", "."], ["config", "core.autocrlf", "false"]):
         subprocess.run(["git", *arguments], cwd=named, check=True)  # noqa: S607 (whichever git is there)
-    done = command("--diff", ".", cwd=named)
+    done = command("--diff", "--no-cache", ".", cwd=named)
     applying = ["git", "apply", "--whitespace=nowarn", "-"]
     subprocess.run(applying, cwd=named, input=done.stdout, check=True)
     contents = [path.read_bytes() for path in named.rglob("*") if path.is_file() and ".git" not in path.parts]
