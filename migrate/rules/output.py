@@ -118,6 +118,8 @@ def _hide(conversion: Conversion, draft: Draft, bar: ast.Call) -> None:
     flag = next((keyword.value for keyword in bar.keywords if keyword.arg == switch), None)
     if flag is None:
         draft.add_keyword(bar, switch, value)
+    elif isinstance(flag, ast.Constant):  # which only says what is so anyway
+        draft.rewrite(flag, value)
     else:
         draft.wrap(flag, f"{{it}} {joined} {value}")
 

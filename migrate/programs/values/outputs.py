@@ -261,21 +261,27 @@ class Outputs:
     # --- bars -------------------------------------------------------------------------------------------------------
 
     def is_bar(self, call: ast.Call) -> bool:
-        """`tqdm(...)`, that nobody has switched on or off, but a flag of the user."""
+        """`tqdm(...)`, that nobody has switched off, but a flag of the user."""
         names = self._facts.called(call)
         if not names & (BARS | RANGE_BARS | output.MORE_BARS | SHOWN_BY.keys()):
             return False
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         switch = next((SHOWN_BY[name] for name in names if name in SHOWN_BY), "disable")
-        return None not in given and (switch not in given or self._is_flag(given[switch]))
+        if None in given or switch not in given:
+            return None not in given
+        is_on = isinstance(given[switch], ast.Constant) and given[switch].value is (switch != "disable")  # type: ignore[attr-defined]
+        return is_on or self._is_flag(given[switch])
 
     def _is_flag(self, test: ast.expr) -> bool:
-        """`args.quiet`, `not verbose`: the same on all processes, since nothing is called for it."""
-        test = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
-        if not isinstance(test, (ast.Name, ast.Attribute)) or is_marked(test):
+        """`args.quiet`, `not verbose`, `args.rank not in (-1, 0)`: alike on all processes, since nothing is called."""
+        parts = list(ast.walk(test))
+        if is_marked(test) or any(isinstance(part, ast.Call) for part in parts):
             return False
-        given = self._facts.once(Sources).given(test).expressions
-        return not any(is_marked(each) or any(isinstance(n, ast.Call) for n in ast.walk(each)) for each in given)
+        inner = {part.value for part in parts if isinstance(part, ast.Attribute)}
+        asked = [p for p in parts if isinstance(p, (ast.Name, ast.Attribute)) and p not in inner]
+        given = [each for part in asked for each in self._facts.once(Sources).given(part).expressions]
+        is_called = any(is_marked(each) or any(isinstance(n, ast.Call) for n in ast.walk(each)) for each in given)
+        return bool(asked) and not is_called
 
     def is_counter(self, call: ast.Call) -> bool:
         """`tqdm(range(steps))` under no loop."""

@@ -163,6 +163,7 @@ def test_a_writer(changed):
 
 BARS = {
     "tqdm": ("tqdm(loader)", "tqdm(loader, disable=not accelerator.is_local_main_process)"),
+    "switched on": ("tqdm(loader, disable=False)", "tqdm(loader, disable=not accelerator.is_local_main_process)"),
     "with options": (
         "tqdm(loader, leave=False)",
         "tqdm(loader, leave=False, disable=not accelerator.is_local_main_process)",
@@ -178,7 +179,7 @@ def test_bars(changed, name):
     changed(imports="from tqdm import tqdm", target=target, over=BARS[name])
 
 
-@pytest.mark.parametrize("flag", ["quiet", "not quiet"])
+@pytest.mark.parametrize("flag", ["quiet", "not quiet", "quiet not in (True, 1)"])
 def test_a_bar_that_the_user_may_switch_off(changed, flag):
     hidden = f"{flag} or not accelerator.is_local_main_process"
     bars = (f"tqdm(loader, disable={flag})", f"tqdm(loader, disable={hidden})")
