@@ -70,7 +70,7 @@ class _Event(NamedTuple):
 def _early_inside(function: ast.stmt) -> dict[str, int]:
     """The names of a function's own that it reads above what binds them."""
     assert isinstance(function, _FUNCTIONS)
-    bound = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+    bound = _parameters(function)
     events = _events(function.body)
     own = _own(events)
     early: dict[str, int] = {}
@@ -80,6 +80,10 @@ def _early_inside(function: ast.stmt) -> dict[str, int]:
         elif event.kind is _Kind.READ and event.name in own - bound:
             early.setdefault(event.name, event.line)
     return early
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    return {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
 
 
 def _own(events: Sequence[_Event]) -> set[str]:
@@ -114,8 +118,7 @@ class _Entering:
             elif event.kind is _Kind.CALLED and event.name in self._bound:
                 for function in _entered(self._functions.pop(event.name, None)):
                     inside = _events(function.body)
-                    parameters = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
-                    self._follow(inside, parameters | _own(inside), names)
+                    self._follow(inside, _parameters(function) | _own(inside), names)
 
 
 def _entered(node: ast.stmt | None) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -74,8 +74,9 @@ if TYPE_CHECKING:
 @rule("MIG104")
 def prepare(conversion: Conversion, draft: Draft) -> None:
     """Insert the call."""
+    of_a_round = round_of(conversion.facts, conversion.placement)
     for stage in conversion.placement.stages.each:
-        _prepare(conversion, draft, stage)
+        _prepare(conversion, draft, stage, lets_go=stage is of_a_round)
     for stage in conversion.placement.stages.elsewhere:
         if stage.call is None:
             _prepare(conversion, draft, stage)
@@ -133,16 +134,16 @@ def _tell_numbers(conversion: Conversion, draft: Draft) -> None:
         draft.note(found.call, why.format(count=ast.unparse(found.count)), way_out)
 
 
-def _prepare(conversion: Conversion, draft: Draft, stage: Stage) -> None:
+def _prepare(conversion: Conversion, draft: Draft, stage: Stage, *, lets_go: bool = False) -> None:
+    """Prepare the objects of a stage, and let go before of what the accelerator has prepared in the last round."""
     accelerator = conversion.access.of(stage.unit)
     alone = apart(conversion.facts, conversion.program, stage.objects, stage.spot.statement)
     rest = [named for named in stage.objects if all(named not in group.objects for group in alone)]
     here = [Group(stage.spot.statement, rest)] if rest else []
     above, below = ([g for g in alone if (g.test is None) is is_above] for is_above in (True, False))
-    is_round = here and not alone and round_of(conversion.facts, conversion.placement) is stage
-    lets_go = f"{accelerator}.free_memory()\n" if is_round else ""
+    freeing = f"{accelerator}.free_memory()\n" if lets_go and not alone else ""
     for group in (*above, *here, *below):
-        draft.after(group.after, lets_go + _call(conversion, group, accelerator), spaced=group in here)
+        draft.after(group.after, freeing + _call(conversion, group, accelerator), spaced=group in here)
     unit = stage.unit
     if isinstance(unit, Function) and (shared := _globals(conversion, unit, stage)):
         assert not isinstance(unit.node, ast.Lambda)

@@ -10,9 +10,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, line_of, walk
+from migrate.analysis.syntax import FUNCTIONS, is_stored, line_of, walk
 from migrate.programs.home.naming import is_local
 from migrate.programs.reach.callees import reached
+from migrate.programs.values.kept import uses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
-_DATA = frozenset({"dataset", "batch_size"})
+#: Attributes that a prepared loader has, too.
+DATA = frozenset({"dataset", "batch_size"})
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 _AROUND = frozenset({"builtins.enumerate", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm"})  # of what is run over
 
@@ -31,10 +33,11 @@ def below_looks(facts: Facts, loops: Loops, named: Named, entry: ast.AST) -> Nam
     """A loader with the last statement above `entry` that looks at it, where all that reads it by then only looks."""
     made, tree = named.statements[-1], facts.tree(entry)
     block = tree.block(made)
-    if named.call is not None or facts.unit(made) is not facts.unit(entry) or tree.in_block(entry, block) is None:
+    entering = tree.in_block(entry, block)
+    if named.call is not None or facts.unit(made) is not facts.unit(entry) or entering is None:
         return named
     run = [each for each in block[block.index(made) + 1 :] if not isinstance(each, _DEFINITIONS)]
-    above = [each for each in run if line_of(each) < line_of(entry) and each is not tree.in_block(entry, block)]
+    above = [each for each in run if line_of(each) < line_of(entry) and each is not entering]
     looking = [each for each in above if any(_reads(each, named.target))]
     if not all(_is_look(facts, loops, read) for each in looking for read in _reads(each, named.target)):
         return named
@@ -64,10 +67,7 @@ def reads_global(facts: Facts, call: ast.Call, named: Named) -> bool:
 
 
 def _reads(statement: ast.stmt, target: str) -> Iterator[ast.expr]:
-    for node in walk(statement):
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-            if ast.unparse(node) == target:
-                yield node
+    return (use for use in uses(statement, target) if not is_stored(use))
 
 
 def _is_look(facts: Facts, loops: Loops, read: ast.expr) -> bool:
@@ -75,7 +75,7 @@ def _is_look(facts: Facts, loops: Loops, read: ast.expr) -> bool:
     parents = facts.tree(read).parents
     above = parents[read]
     if isinstance(above, ast.Attribute):
-        return above.attr in _DATA
+        return above.attr in DATA
     if isinstance(above, ast.Call) and facts.called(above) & _AROUND:
         read, above = above, parents[above]
     if isinstance(above, ast.For):

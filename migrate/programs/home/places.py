@@ -9,7 +9,7 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import FUNCTIONS, line_of
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.home.around import around
-from migrate.programs.home.first_looks import is_first_look, reads_global
+from migrate.programs.home.first_looks import DATA, is_first_look, reads_global
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.gradients_off import without_gradients
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from migrate.programs.evaluation.exact import InFull
     from migrate.programs.home.around import Holder
     from migrate.programs.home.naming import Named
-
-#: Attributes that a prepared loader has, too.
-_DATA = frozenset({"dataset", "batch_size"})
 
 
 class Unplaced(Exception):
@@ -111,7 +108,7 @@ def _read(facts: Facts, named: Named, last: ast.stmt) -> ast.AST | None:
             return node
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
             parent = tree.parents[node]
-            if ast.unparse(node) == named.target and getattr(parent, "attr", "") not in _DATA:
+            if ast.unparse(node) == named.target and getattr(parent, "attr", "") not in DATA:
                 return node
         if isinstance(node, FUNCTIONS):
             return node

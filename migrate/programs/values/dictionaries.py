@@ -25,7 +25,7 @@ from migrate.programs.values.accumulators import (
     statements_after,
 )
 from migrate.programs.values.divided import Division, Joined, division
-from migrate.programs.values.kept import divisors_of, is_place, sets, taken_from
+from migrate.programs.values.kept import divisors_of, is_place, sets, taken_from, uses
 from migrate.programs.values.keys import is_everywhere
 from migrate.programs.values.numbers import is_number
 from migrate.programs.values.sources import given_by
@@ -102,7 +102,7 @@ class _Dictionary:
         numbers = {is_number(self.facts, value) for value in values}
         parents = self.facts.tree(self.loop.node).parents
         adding = {node for each in self.additions for node in walk(each.statement)}
-        reading = (parents[use] for use in _uses(self.loop.node, self.name) if use not in adding)
+        reading = (parents[use] for use in uses(self.loop.node, self.name) if use not in adding)
         return Accumulator(
             self.name,
             self.loop,
@@ -126,7 +126,7 @@ class _Dictionary:
         parents = facts.tree(loop.node).parents
         items = {each.item for each in self.additions}
         return not any(map(self._may_differ, self.additions)) and all(
-            _is_plain(parents, use, items) for use in _uses(loop.node, self.name)
+            _is_plain(parents, use, items) for use in uses(loop.node, self.name)
         )
 
     def _may_differ(self, addition: _Addition) -> bool:
@@ -146,13 +146,13 @@ class _Dictionary:
         """Whether nothing is in it before the loop in its block, or zeros are; an attribute gets items nowhere else."""
         tree = self.facts.tree(self.loop.node)
         block = tree.block(self.loop.node)
-        begun = [each for each in block[: block.index(self.loop.node)] if any(_uses(each, self.name))]
+        begun = [each for each in block[: block.index(self.loop.node)] if any(uses(each, self.name))]
         first = max((number for number, each in enumerate(begun) if _sets(each, self.name)), default=None)
         if first is None:
             return False
         made, *others = begun[first:]
         assert isinstance(made, (ast.Assign, ast.AnnAssign))
-        known = {use for each in (self.loop.node, *others) for use in _uses(each, self.name)}
+        known = {use for each in (self.loop.node, *others) for use in uses(each, self.name)}
         elsewhere = self._everywhere() if "." in self.name else ()
         return (
             _is_zeros(self.facts, given_by(made, self.name))
@@ -161,14 +161,14 @@ class _Dictionary:
         )
 
     def _everywhere(self) -> Iterator[ast.expr]:
-        return _uses(self.facts.tree(self.loop.node).root, self.name)
+        return uses(self.facts.tree(self.loop.node).root, self.name)
 
     @property
     def is_read(self) -> bool:
         """Whether code behind the loop asks for it; for an attribute, any code of the file."""
         if "." not in self.name:
             return is_read_later(statements_after(self.facts, self.loop.node), self.name)
-        inside = {*_uses(self.loop.node, self.name)}
+        inside = {*uses(self.loop.node, self.name)}
         return any(not is_stored(use) and use not in inside for use in self._everywhere())
 
     def division(self) -> Division | None:
@@ -210,16 +210,6 @@ def _is_met(divisors: Sequence[ast.expr], base: str, later: Sequence[ast.AST]) -
     return any(ast.unparse(node) in {base, *taken} for node in parts)
 
 
-def _uses(root: ast.AST, name: str) -> Iterator[ast.expr]:
-    last = name.rpartition(".")[2]
-    for node in walk(root):
-        if isinstance(node, (ast.Name, ast.Attribute)) and last == (
-            node.id if isinstance(node, ast.Name) else node.attr
-        ):
-            if ast.unparse(node) == name:
-                yield node
-
-
 def _is_stored_item(node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and is_stored(node)
 
@@ -240,7 +230,7 @@ def _puts_zeros(statement: ast.stmt, name: str) -> bool:
     """`for key in keys: sums[key] = 0`."""
     puts = {node.targets[0] for node in walk(statement) if isinstance(node, ast.Assign) and _is_zero(node.value)}
     items = {node for node in walk(statement) if isinstance(node, ast.Subscript) and node in puts}
-    return all(any(use is item.value for item in items) for use in _uses(statement, name))
+    return all(any(use is item.value for item in items) for use in uses(statement, name))
 
 
 def _is_zeros(facts: Facts, made: ast.expr | None) -> bool:

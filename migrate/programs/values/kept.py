@@ -27,6 +27,15 @@ def is_place(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
+def uses(root: ast.AST, name: str) -> Iterator[ast.expr]:
+    """Where code reads or sets a name or an attribute, by what is written."""
+    last = name.rpartition(".")[2]
+    for node in walk(root):
+        if (isinstance(node, ast.Name) and node.id == last) or (isinstance(node, ast.Attribute) and node.attr == last):
+            if ast.unparse(node) == name:
+                yield node
+
+
 def sets(statement: ast.Assign | ast.AnnAssign, name: str) -> bool:
     """Whether a statement gives a place its value, or makes the dictionary that it is an item of."""
     wholes = {name, name.partition("[")[0]}
