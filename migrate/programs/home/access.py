@@ -1,7 +1,8 @@
 """How each function gets at the accelerator, the way a person would do it.
 
 At home it is a name. Functions defined at home, and those of a module that is the home, see that name. Methods of a
-trainer have `self.accelerator`, and so have those of a model that was handed it when it was made. Every other function
+trainer have `self.accelerator`, and so have those of a model that was handed it when it was made. A callback that is
+handed the trainer has `trainer.accelerator`, where it is called in a way that takes no more. Every other function
 gets a parameter: it takes the place of a `device` parameter that is no longer needed, or it is added; the callers
 follow.
 """
@@ -12,8 +13,9 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role
 from migrate.analysis.syntax import line_of, own_nodes
-from migrate.analysis.units import Function, Module, Unit
+from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.asking import constructor
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
@@ -100,19 +102,22 @@ class Access:
             return f"self.{NAME}"
         if unit.parent is not None:
             return self.of(unit.parent)
-        if (made := constructor(self.facts, unit)) is not None:
-            return self._kept(unit, made)
+        if (holder := self._holder(unit, home)) is not None:
+            return f"{holder}.{NAME}"
         if unit not in self.parameters:
             self._give(unit)
         return NAME
 
-    def _kept(self, unit: Function, made: Function | str) -> str:
-        """What a model was handed when it was made."""
+    def _holder(self, unit: Function, home: Unit) -> str | None:
+        """What a function has that keeps the accelerator: the model it belongs to, or a trainer."""
+        made = constructor(self.facts, unit)
+        if made is None:
+            return self._handed_holder(unit, home)
         if isinstance(made, str):
             why = f"{unit.name}() needs the accelerator, and {made}"
             raise OutOfReach(unit.node, why, f"give {unit.name}() what it asks for as a parameter")
         self.of(made)
-        return f"{unit.positional[0].arg}.{NAME}"
+        return unit.positional[0].arg
 
     def can_reach(self, node: ast.AST) -> bool:
         """Whether the accelerator is, or can be, at hand at a node."""
@@ -137,6 +142,8 @@ class Access:
         if unit in self.early:
             return False
         if unit is home or self._sees_home(unit, home) or self._is_sibling(unit, home) or unit in self.parameters:
+            return True
+        if self._handed_holder(unit, home) is not None:
             return True
         return unit.parent is not None and self.has(unit.parent)
 
@@ -175,6 +182,21 @@ class Access:
         is_same_class = home.owner in unit.owner.mro()
         # Set up in another method than __init__, the attribute is there only for what that method calls.
         return is_same_class and (home.name == "__init__" or unit in self._called_from(home))
+
+    def _handed_holder(self, unit: Function, home: Unit) -> str | None:
+        """The parameter of a function that cannot be given another, where it is always the object which has it.
+
+        `on_epoch_end(self, trainer)` is called by `getattr(callback, name)(self)`: `trainer.accelerator`.
+        """
+        if not isinstance(home, Function) or home.name != "__init__" or home.owner is None:
+            return None
+        for parameter in unit.positional[1:] if unit.has_object else unit.positional:
+            given = unit.parameters.get(parameter.arg, frozenset())
+            owners = [value.unit if value.role is Role.INSTANCE else None for value in given]
+            if owners and all(isinstance(cls, Class) and home.owner in cls.mro() for cls in owners):
+                if not _is_rebound(unit, parameter.arg) and not self.facts.signatures.of(unit).can_change:
+                    return parameter.arg
+        return None
 
     def _called_from(self, home: Function) -> set[Function]:
         calls = (node for node in self.facts.own(home) if isinstance(node, ast.Call))

@@ -15,6 +15,7 @@ from migrate.programs.home.elsewhere import is_handed_up, parted
 from migrate.programs.home.homes import comes_again, find
 from migrate.programs.home.naming import bound, covers
 from migrate.programs.home.raw import given, goes_over_raw
+from migrate.programs.home.reading import is_read, read_before
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_beside, units_from
 
@@ -42,12 +43,12 @@ def made_anew(
 ) -> Anew | None:
     """A home without those optimizers that functions below it make for themselves; None: there is none.
 
-    It is not asked for where all have names `together`, unless an optimizer gets its name there by a training, or one
-    function goes over a loader as it is prepared there and as it was handed over.
+    It is not asked for where all have names `together`, unless an optimizer gets its name there by a training, one
+    function goes over a loader as it is prepared there and as it was handed over, or a loader of a module is read
+    before that.
     """
-    if together is not None and not _late(facts, loops, together, wanted):
-        if not _is_met_both_ways(facts, loops, together, wanted):
-            return None
+    if together is not None and not any(is_met(facts, loops, together, wanted) for is_met in _UNFIT):
+        return None
     lasting = replace(wanted, optimizers=set())
     home, loaders = parted(facts, loops, lasting, find(facts, lasting))
     if home is None or _is_entered_again(facts, home, lasting):
@@ -89,6 +90,16 @@ def _is_met_both_ways(facts: Facts, loops: Loops, home: Home, wanted: Wanted) ->
     raw = units_beside(facts, home.unit, units_from(facts, home.start, home.unit))
     met = (loop for loop in loops.evaluation if loop.loaders & wanted.loaders and loop.unit in raw)
     return any(goes_over_raw(facts, handed, inside, loop) is None for loop in met)
+
+
+def _is_read_before(facts: Facts, loops: Loops, home: Home, wanted: Wanted) -> bool:
+    """Whether a home prepares a loader of its module that is read where the home does not come first."""
+    inside = units_from(facts, home.unit)
+    named = [each for each in home.named(facts, Role.LOADER, None) if is_read(facts, inside, each)]
+    return any(read_before(facts, home.unit, inside, named))
+
+
+_UNFIT = (_late, _is_met_both_ways, _is_read_before)  # why objects are not prepared where all have names
 
 
 def _made(

@@ -11,10 +11,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import COMPREHENSIONS, arguments, defaults_of, is_main_guard, writes
-from migrate.analysis.units import Function, Module, module_of
+from migrate.analysis.syntax import COMPREHENSIONS, arguments, defaults_of, writes
+from migrate.analysis.units import Function, Module
 from migrate.programs.home.naming import is_local
-from migrate.programs.home.reading import reads
+from migrate.programs.home.reading import order, read_before
 from migrate.programs.home.set_up import after_setting_up, raw_reads
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import is_inside_model, units_inside
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
 
 _KEPT = (Role.MODEL, Role.LOADER)
-_DATA = frozenset({"dataset"})  # attributes that a prepared loader has, too
 
 
 def kept_given(facts: Facts, loops: Loops, program: Program, units: Collection[Unit]) -> Iterator[Refusal]:
@@ -50,7 +49,7 @@ def kept_given(facts: Facts, loops: Loops, program: Program, units: Collection[U
             yield _refusal(loop.node, "this loop trains the model outside of where it is prepared")
             return
     given = [named for named in (*program.models, *program.loaders) if named.is_given and named.module is None]
-    for unit in sorted((unit for unit in inside if unit in units), key=_order):
+    for unit in sorted((unit for unit in inside if unit in units), key=order):
         for node in facts.own(unit):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 mine = origins(facts.values(node), *_KEPT)
@@ -95,19 +94,14 @@ def _is_of_object(facts: Facts, node: ast.expr, depth: int) -> bool:
 
 def _before(facts: Facts, program: Program) -> Iterator[Refusal]:
     """The raw object read by its name in a module where the home, which prepares it, does not come first."""
-    inside = units_inside(facts, program)
-    for named in (named for named in program.loaders if named.module is not None):
-        for unit in sorted(facts.units, key=_order):
-            read = (n for n in facts.own(unit) if reads(facts, unit, n, named))
-            found = [n for n in read if _is_before(facts, program, unit, n, named, is_inside=unit in inside)]
-            for node in found[:1]:
-                yield Refusal(
-                    node,
-                    "MIG104",
-                    f"{ast.unparse(node)} is read here as it was before prepare",
-                    "make the loader in the function that trains, or hand it over to there",
-                )
-                return
+    assert program.home is not None
+    for node in islice(read_before(facts, program.home, units_inside(facts, program), program.loaders), 1):
+        yield Refusal(
+            node,
+            "MIG104",
+            f"{ast.unparse(node)} is read here as it was before prepare",
+            "make the loader in the function that trains, or hand it over to there",
+        )
 
 
 def _by_default(facts: Facts, program: Program) -> Iterator[Refusal]:
@@ -115,7 +109,7 @@ def _by_default(facts: Facts, program: Program) -> Iterator[Refusal]:
     assert program.home is not None
     mine = program.training_loaders.union(*(named.origins for named in program.loaders if named.module is not None))
     above = set().union(*(named.origins for named in program.loaders if named.statements))  # of a def at home
-    for unit in sorted(facts.functions, key=_order):
+    for unit in sorted(facts.functions, key=order):
         kept = mine - above if unit.node in facts.own(program.home) else mine
         for default in (d for d in defaults_of(unit.node) if origins(facts.values(d), Role.LOADER) & kept):
             yield Refusal(
@@ -125,23 +119,6 @@ def _by_default(facts: Facts, program: Program) -> Iterator[Refusal]:
                 "make the loader in the function that trains, or hand it over to there",
             )
             return
-
-
-def _is_before(facts: Facts, program: Program, unit: Unit, node: ast.AST, named: Named, *, is_inside: bool) -> bool:
-    assert program.home is not None
-    tree = facts.tree(node)
-    parent = tree.parents[node]
-    if isinstance(parent, ast.Attribute) and parent.attr in _DATA:
-        return False
-    if is_inside:  # of another module it is the raw one, unless prepare changes the name there
-        where = unit.module if isinstance(node, ast.Name) else named.module
-        return where is not named.module
-    is_imported = unit.module is not module_of(program.home)
-    return not (is_imported and isinstance(unit, Module) and any(map(is_main_guard, tree.up(node))))
-
-
-def _order(unit: Unit) -> tuple[str, int]:
-    return unit.module.path, unit.node.lineno if isinstance(unit, Function) else 0
 
 
 def _refusal(node: ast.AST, why: str) -> Refusal:

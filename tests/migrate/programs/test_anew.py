@@ -47,6 +47,14 @@ class Trainer:
         self.opt.step()
 
 """
+TESTED_BEFORE = """
+def test(net, loader):
+    with torch.no_grad():
+        for x, y in loader:
+            print(net(x).sum().item())
+
+held_out = DataLoader(other)
+""" + FIT.replace("opt.step()\n", "opt.step()\n    test(net, held_out)\n")
 OBJECTS = "loader = DataLoader(data)\nnet = nn.Linear(1, 1)\n"
 TWICE = OBJECTS + "fit(net, loader, 0.1)\nfit(net, loader, 0.2)\n"
 IN_LOOP = OBJECTS + "for lr in (0.1, 0.2):\n    fit(net, loader, lr)\n"
@@ -77,6 +85,11 @@ IN_LOOP = OBJECTS + "for lr in (0.1, 0.2):\n    fit(net, loader, lr)\n"
             + OBJECTS
             + "try:\n    fit(net, loader, 0.1)\n    save()\nexcept RuntimeError:\n    fit(net, loader, 0.1)\n",
             ["loader", "net"],
+            ["opt"],
+        ),
+        (
+            TESTED_BEFORE + OBJECTS + "test(net, held_out)\nfit(net, loader, 0.1)\n",
+            ["held_out", "loader", "net"],
             ["opt"],
         ),
     ],
