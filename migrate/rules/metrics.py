@@ -56,6 +56,7 @@ from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
+from migrate.programs.training.flags import GRADIENTS, Flagged
 from migrate.programs.training.queues import queues
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
 from migrate.programs.values.accumulators import Accumulator
@@ -75,7 +76,6 @@ if TYPE_CHECKING:
     from migrate.programs.evaluation.exact import Shared
     from migrate.programs.loops import LoopFact
     from migrate.programs.shares.joins import Join
-    from migrate.programs.training.flags import Flagged
     from migrate.programs.training.turning import Turning
     from migrate.rules.draft import Draft
 
@@ -263,6 +263,8 @@ def _join_where_training(
     """In a loop by turns the shares are joined where it has trained; evaluated is everything on each process."""
     loop = turn.loop.node
     draft.note(loop, f"every process runs this loop in full where it evaluates: only {turn.trained_on} is shared out")
+    if turn.trains == GRADIENTS and (found or joined):
+        draft.add_import(loop, "torch")
     for after in dict.fromkeys([*(each.after for each in found), *(join.after for join in joined)]):
         here = (each for each in found if each.joined is not None and each.after is after)
         lines = [line for each in here for line in _joining(conversion, draft, each)]

@@ -1,5 +1,8 @@
 """Loops that a flag makes train or evaluate: `run(train_loader, True)`, `run(test_loader, False)`.
 
+Where what the loop calls is handed over with the loader, `run(test_loader, test_step)`, and is called without gradients
+if it is to evaluate, whether gradients are on is the flag.
+
 The loaders that are trained on are prepared. The others stay whole, so that every process evaluates everything and what
 is added up then is that of all samples; what training adds up is joined where the flag says training.
 """
@@ -11,14 +14,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
-from migrate.programs.training.phases import Flag, Phase, Phases, truth
+from migrate.programs.reach.callees import reached
+from migrate.programs.training.gradients_off import turned_on, without_gradients
+from migrate.programs.training.phases import Flag, Phase, Phases, truth, ways
 from migrate.programs.values.sources import Sources, default, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Call
     from migrate.programs.loops import LoopFact
+
+
+GRADIENTS = "torch.is_grad_enabled()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +65,14 @@ class _Loop:
     def flagged(self) -> Flagged | None:
         found = self._phases.of(self._loop)
         flag = found.flag
-        if flag is None or found.phase is not Phase.MIXED or not flag.complete or len(self._loop.loaders) < 2:
+        if len(self._loop.loaders) < 2 or not isinstance(self._loop.node, ast.For):
             return None
-        subject = self._seen_by_loop(flag.subject)
+        if flag is None:
+            evaluated = self._without_gradients() if found.phase is Phase.TRAINING else None
+            return Flagged(self._loop, frozenset(evaluated), GRADIENTS) if evaluated else None
+        subject = self._seen_by_loop(flag.subject) if found.phase is Phase.MIXED and flag.complete else None
         test = self._test(flag, subject) if subject is not None else None
-        if subject is None or test is None or not isinstance(self._loop.node, ast.For):
+        if subject is None or test is None:
             return None
         evaluated = self._passed(flag, subject) or self._chosen(flag, subject)
         return Flagged(self._loop, frozenset(evaluated), test) if evaluated else None
@@ -93,22 +105,36 @@ class _Loop:
             subject = given[0]
         return None
 
-    def _passed(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
-        """The loaders that are evaluated on, by what callers pass: `run(test_loader, train=False)`."""
+    def _without_gradients(self) -> set[ast.AST]:
+        """The loaders that are evaluated on, where that is by calls without gradients."""
+        if turned_on(self._facts, reached(self._facts, [self._loop.unit])):
+            return set()
+        calls = self._handing_loaders()
+        return self._apart([(made, not without_gradients(self._facts, call.node)) for call, made in calls], trains=True)
+
+    def _handing_loaders(self) -> list[tuple[Call, set[ast.AST]]]:
+        """The calls that hand the loop's function what the loop runs over; none if they are not all seen."""
         unit, loader = self._loop.unit, self._iterated()
         if not isinstance(unit, Function) or loader is None or not self._facts.callers_known(unit):
-            return set()
-        if not {loader.id, subject.id} <= set(unit.parameter_names):
+            return []
+        if loader.id not in unit.parameter_names:
+            return []
+        given = [(call, passed(call, unit, loader.id)) for call in self._facts.callers(unit)]
+        loaders = self._facts.loaders
+        return [(call, loaders(self._facts.values(each)) if each is not None else set()) for call, each in given]
+
+    def _passed(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
+        """The loaders that are evaluated on, by what callers pass: `run(test_loader, train=False)`."""
+        unit = self._loop.unit
+        if not isinstance(unit, Function) or subject.id not in unit.parameter_names:
             return set()
         sides: list[tuple[set[ast.AST], bool | None]] = []
-        for call in self._facts.callers(unit):
-            given = passed(call, unit, loader.id)
+        for call, made in self._handing_loaders():
             told = passed(call, unit, subject.id) or default(unit, subject.id)
             values = self._phases.constants(told) if told is not None else []
             holds = {truth(self._phases.meant(flag.test), flag.subject, value) for value in values}
-            made = self._facts.loaders(self._facts.values(given)) if given is not None else set()
             sides.append((made, holds.pop() if len(holds) == 1 else None))
-        return self._apart(sides, flag)
+        return self._apart(sides, trains=flag.holds_means_training)
 
     def _chosen(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
         """The same, where the loop's function chooses: `loader = train_loader if train else test_loader`."""
@@ -118,11 +144,11 @@ class _Loop:
             return set()
         sides: list[tuple[set[ast.AST], bool | None]] = []
         for expression in given.expressions:
-            for part, test, in_body in _ways(self._facts, expression):
+            for part, test, in_body in ways(self._facts, expression):
                 holds = self._holds(test, flag, subject)
                 made = self._facts.loaders(self._facts.values(part))
                 sides.append((made, holds if holds is None else holds is in_body))
-        return self._apart(sides, flag)
+        return self._apart(sides, trains=flag.holds_means_training)
 
     def _holds(self, test: ast.expr | None, flag: Flag, subject: ast.Name) -> bool | None:
         """Whether a test is that of the flag (True), or its opposite."""
@@ -154,24 +180,11 @@ class _Loop:
         names = (node for node in ast.walk(expression) if isinstance(node, ast.Name))
         return next((n for n in names if self._facts.loaders(self._facts.values(n)) >= self._loop.loaders), None)
 
-    def _apart(self, sides: list[tuple[set[ast.AST], bool | None]], flag: Flag) -> set[ast.AST]:
+    def _apart(self, sides: Sequence[tuple[set[ast.AST], bool | None]], *, trains: bool) -> set[ast.AST]:
         """What is evaluated on; none if it is trained on, too, or something is left open."""
         if any(not made or holds is None for made, holds in sides):
             return set()
-        trained = set().union(*(made for made, holds in sides if holds is flag.holds_means_training))
-        evaluated = set().union(*(made for made, holds in sides if holds is not flag.holds_means_training))
+        trained = set().union(*(made for made, holds in sides if holds is trains))
+        evaluated = set().union(*(made for made, holds in sides if holds is not trains))
         is_apart = bool(trained) and not trained & evaluated and trained | evaluated == self._loop.loaders
         return evaluated if is_apart else set()
-
-
-def _ways(facts: Facts, node: ast.expr) -> Iterator[tuple[ast.expr, ast.expr | None, bool]]:
-    """What an expression may give, the test for that, and whether that must hold."""
-    if isinstance(node, ast.IfExp):
-        yield from ((node.body, node.test, True), (node.orelse, node.test, False))
-        return
-    statement = facts.tree(node).statement(node)
-    above = facts.tree(node).parents[statement]
-    if isinstance(above, ast.If):
-        yield node, above.test, statement in above.body
-    else:
-        yield node, None, True

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import NO_GRAD
+from migrate.analysis.known.training import NO_GRAD, SETS_GRADIENTS, WITH_GRADIENTS
 from migrate.analysis.syntax import FUNCTIONS, arguments, binds, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import FunctionNode
+    from migrate.analysis.units import FunctionNode, Unit
 
 
 def without_gradients(facts: Facts, node: ast.AST) -> bool:
@@ -29,6 +31,13 @@ def _turns_off(facts: Facts, node: ast.AST) -> bool:
         return False
     given = (item.context_expr for item in node.items)
     return any(isinstance(context, ast.Call) and facts.called(context) & NO_GRAD for context in given)
+
+
+def turned_on(facts: Facts, units: Iterable[Unit]) -> bool:
+    """Whether one of some units switches gradients: what stands around it does not tell whether they are on."""
+    switches = SETS_GRADIENTS | WITH_GRADIENTS
+    names = (n for unit in units for n in facts.own(unit) if isinstance(n, (ast.Name, ast.Attribute)))
+    return any(facts.names(name) & switches for name in names)
 
 
 def goes_on_with_gradients(facts: Facts, node: ast.AST) -> bool:

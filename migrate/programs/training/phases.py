@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from migrate.analysis.syntax import FUNCTIONS, walk, writes
 from migrate.analysis.units import Function
@@ -135,8 +135,22 @@ class Phases:
             reached = self._facts.once(_Reached).by(loop)
             for call in self._facts.callers(unit):
                 if call.caller in reached or loop in self._facts.tree(call.node).loops(call.node):
+                    chosen = self._chosen(loop, call.node, unit)
                     for way in self._ways(loop, call.node, call.caller, seen | {id(unit)}):
-                        yield [*here, *way]
+                        yield [*here, *chosen, *way]
+
+    def _chosen(self, loop: Loop, call: ast.Call, unit: Function) -> list[Flag]:
+        """The flags by which a name got the function that is called by it: `step = self.train_step if train else ...`.
+
+        None, if it gets the function in several places.
+        """
+        given = self._sources.given(call.func) if isinstance(call.func, ast.Name) else None
+        parts = [way for expression in given.expressions for way in ways(self._facts, expression)] if given else []
+        leading = [way for way in parts if any(value.unit is unit for value in self._facts.values(way.part))]
+        if given is None or not given.complete or len(leading) != 1 or (way := leading[0]).test is None:
+            return []
+        asked = (self._asked(loop, test, in_body=holds) for test, holds in _implied(way.test, holds=way.is_in_body))
+        return [flag for flag in asked if flag is not None]
 
     def _asked(self, loop: Loop, test: ast.expr, *, in_body: bool) -> Flag | None:
         """The flag of a test; None if the test asks for something that the loop itself makes."""
@@ -208,6 +222,27 @@ class Phases:
                 return []
             parts = [self.constants(expression, depth - 1) for expression in given.expressions]
         return [value for part in parts for value in part] if all(parts) else []
+
+
+class Way(NamedTuple):
+    """A part of an expression that it may give, the test for that, and whether that must hold."""
+
+    part: ast.expr
+    test: ast.expr | None
+    is_in_body: bool
+
+
+def ways(facts: Facts, node: ast.expr) -> Iterator[Way]:
+    """What an expression may give, by its own test or by that around its statement."""
+    if isinstance(node, ast.IfExp):
+        yield from (Way(node.body, node.test, is_in_body=True), Way(node.orelse, node.test, is_in_body=False))
+        return
+    statement = facts.tree(node).statement(node)
+    above = facts.tree(node).parents[statement]
+    if isinstance(above, ast.If):
+        yield Way(node, above.test, statement in above.body)
+    else:
+        yield Way(node, None, is_in_body=True)
 
 
 def evaluating(facts: Facts, loop: LoopFact) -> frozenset[ast.AST]:

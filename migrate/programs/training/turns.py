@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import SETS_GRADIENTS, WITH_GRADIENTS
 from migrate.analysis.syntax import line_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Program, Refusal
-from migrate.programs.training.gradients_off import without_gradients
+from migrate.programs.training.gradients_off import turned_on, without_gradients
 from migrate.programs.training.phases import Phase, Phases
 from migrate.programs.training.turning import misread
 
@@ -56,7 +55,7 @@ def _without_gradients(facts: Facts, loops: Loops, loop: LoopFact) -> ast.Call |
     `with torch.no_grad(): run_epoch(valid_loader)` above the loop, `@torch.no_grad() def eval_step(batch)` below it.
     """
     inside = set(loops.updates.functions(loop.node))
-    if any(_turns_on(facts, node) for unit in inside for node in walk(unit.node)):
+    if turned_on(facts, inside):
         return None
     return next((call for call in _entries(facts, loop, inside) if without_gradients(facts, call)), None)
 
@@ -71,10 +70,6 @@ def _evaluating_step(loops: Loops, facts: Facts, loop: LoopFact) -> Function | N
         if training and (found := next(others, None)) is not None:
             return found
     return None
-
-
-def _turns_on(facts: Facts, node: ast.AST) -> bool:
-    return isinstance(node, (ast.Name, ast.Attribute)) and bool(facts.names(node) & (SETS_GRADIENTS | WITH_GRADIENTS))
 
 
 def _entries(facts: Facts, loop: LoopFact, inside: Container[Unit]) -> Iterator[ast.Call]:
