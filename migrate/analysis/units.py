@@ -305,6 +305,21 @@ def module_of(unit: Unit) -> Module:
     return unit if isinstance(unit, Module) else unit.module
 
 
+def is_local(unit: Unit, name: str) -> bool:
+    """Whether a function, or one around it, has a name of its own."""
+    return name in locals_of(unit)
+
+
+def locals_of(unit: Unit) -> set[str]:
+    """The names that a function, and those around it, have of their own."""
+    above = unit if isinstance(unit, Function) else None
+    found: set[str] = set()
+    while above is not None:
+        found.update(above.names, above.parameter_names)
+        above = above.parent
+    return found
+
+
 def join(names: dict[str, Values], name: str, values: Values) -> bool:
     """Add values to a name; whether that was news."""
     old = names.get(name)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import FUNCTIONS, is_stored, line_of, walk
-from migrate.programs.home.naming import is_local
+from migrate.analysis.units import is_local
 from migrate.programs.reach.callees import reached
 from migrate.programs.values.kept import uses
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import COMPREHENSIONS, arguments, defaults_of, writes
-from migrate.analysis.units import Function, Module
-from migrate.programs.home.naming import is_local
+from migrate.analysis.units import Function, Module, is_local
 from migrate.programs.home.reading import order, read_before
 from migrate.programs.home.set_up import after_setting_up, raw_reads
 from migrate.programs.program import Program, Refusal

@@ -16,7 +16,7 @@ from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, Value, Values, origins
 from migrate.analysis.state import ELEMENT, MAPPING
 from migrate.analysis.syntax import line_of
-from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.analysis.units import Class, Function, Module, Unit, locals_of
 from migrate.programs.home.aliases import is_aside, other_names
 from migrate.programs.home.certain import is_asked, is_attribute_there, is_item_there, is_name_there
 from migrate.programs.home.entry import set_below
@@ -327,7 +327,7 @@ def _with_their_own(facts: Facts, found: Iterable[ast.AST], key: str) -> Iterato
 def _of_modules(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
     """The names that a module imports or a function finds in its module, and those of modules that it knows."""
     module = unit.module
-    own = {binding.target for binding in facts.bindings_in(unit)} | _locals(unit)
+    own = {binding.target for binding in facts.bindings_in(unit)} | locals_of(unit)
     for name, values in module.names.items():
         for value in values:
             if isinstance(value.unit, Module) and value.role is Role.MODULE and value.unit is not module:
@@ -339,21 +339,6 @@ def _of_modules(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
             found = origins(values, role)
             if found and is_name_there(facts, name, role, found):
                 yield Named(name, role, frozenset(found), (), module)
-
-
-def is_local(unit: Unit, name: str) -> bool:
-    """Whether a function, or one around it, has a name of its own."""
-    return name in _locals(unit)
-
-
-def _locals(unit: Unit) -> set[str]:
-    """The names that a function, and those around it, have of their own."""
-    above = unit if isinstance(unit, Function) else None
-    found: set[str] = set()
-    while above is not None:
-        found.update(above.names, above.parameter_names)
-        above = above.parent
-    return found
 
 
 def _owners(facts: Facts, unit: Unit) -> Iterator[tuple[str, Values, tuple[ast.stmt, ...], Module | None]]:
@@ -376,7 +361,7 @@ def _owners(facts: Facts, unit: Unit) -> Iterator[tuple[str, Values, tuple[ast.s
             yield parameter.arg, unit.parameters.get(parameter.arg, frozenset()), (), None
     if own is not None:
         yield "self", unit.parameters.get(own, frozenset()), (), None
-    known = _locals(unit)
+    known = locals_of(unit)
     for name, values in unit.module.names.items():
         if name not in known:
             yield name, values, (), unit.module

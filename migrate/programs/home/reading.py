@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_main_guard
-from migrate.analysis.units import Function, Module, module_of
-from migrate.programs.home.naming import is_local
+from migrate.analysis.units import Function, Module, is_local, module_of
 from migrate.programs.reach.outsiders import units_inside
 
 if TYPE_CHECKING:

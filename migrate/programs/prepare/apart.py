@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import origins
 from migrate.analysis.syntax import blocks, last_line, line_of, writes
-from migrate.programs.home.naming import is_local
+from migrate.analysis.units import is_local
 from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import data, same
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import LOOPS, arguments
-from migrate.analysis.units import Function
+from migrate.analysis.units import Function, is_local
 from migrate.programs.chance.in_step import is_in_step
 from migrate.programs.chance.initial import draws_in
-from migrate.programs.home.naming import is_local
 from migrate.programs.prepare.irregular import sets_requires_grad
 from migrate.programs.prepare.replaced import replaced
 from migrate.programs.processes.replicas import chance

@@ -20,6 +20,7 @@ from migrate.programs.shares.read_after import ReadAfter
 from migrate.programs.shares.trail import Trail
 from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import appended, holds_own, is_own, statements_after
+from migrate.programs.values.below import below
 from migrate.programs.values.kept import filled
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def decisions(
 ) -> Iterator[Decision]:
     """What is decided by one process's own values after the loop, in whatever code they come to."""
     facts = ground.facts
+    averaged |= _joined_of_entered(facts, loop, accumulated)
     own = _own_names(facts, loop, accumulated, joined) - averaged.names
     whole = joined_below(facts, loop, own)
     yield from Trail(ground, loop.unit, own - whole).after(loop.node)
@@ -70,6 +72,15 @@ def decisions(
         yield from _fed_from_outside(ground, loop, name)
     for unit in _entered(ground, loop, loop.node, averaged):
         yield from Trail(ground, unit, _left_behind(ground, loop, unit, averaged)).elsewhere()
+
+
+def _joined_of_entered(facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator]) -> Averages:
+    """What functions that the loop enters add up, and what is joined after the loop."""
+    joined = {each.name for each in accumulated if each.joined is not None and not _is_read_early(each)}
+    entered = below(facts, loop.node)
+    return Averages(
+        places=frozenset((each.unit.node, name) for each in entered for name in joined if each.shares(name))
+    )
 
 
 def _flags(ground: Ground, loop: LoopFact, own: set[str]) -> set[str]:
@@ -113,7 +124,7 @@ def averages(
     ground: Ground, loop: LoopFact, accumulated: Collection[Accumulator], joined: Collection[Join]
 ) -> Averages:
     """What of a process's own decides, and can be joined so that it does not differ any more; where something does."""
-    found = _NOTHING
+    found = _joined_of_entered(ground.facts, loop, accumulated)
     averaging = Averaging(ground, loop)
     fed_apart = apart(ground.facts, loop, joined)
     own = _own_names(ground.facts, loop, accumulated, joined)
@@ -233,6 +244,8 @@ def _own_names(
     shared = {name: [v for v in added if v not in whole] for name, added in appended(facts, loop).items()}
     kept |= {name for name, added in shared.items() if any(is_own(facts, loop, value) for value in added)}
     kept |= own_places(facts, loop, loop.node, whole) | apart(facts, loop, joined).keys()
+    for each in below(facts, loop.node):
+        kept |= {name for name in own_places(facts, loop, each.unit.node, whole) if each.shares(name)}
     return kept - {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}
 
 

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
 from migrate.analysis.syntax import DEFINITIONS, LOOPS, reads, same, walk, writes
 from migrate.analysis.units import Function
+from migrate.programs.values.additions import added, addition_of, counted, grown
+from migrate.programs.values.below import below, set_below
 from migrate.programs.values.divided import Division, Joined, division
-from migrate.programs.values.kept import divisors_of, is_only_read, is_place, is_read, sets
-from migrate.programs.values.numbers import is_foreign, is_number, is_text
+from migrate.programs.values.kept import divisors_of, is_only_read, is_read, sets
+from migrate.programs.values.numbers import is_foreign, is_number
 from migrate.programs.values.scalars import Scalars
 from migrate.programs.values.together import together
 
@@ -119,8 +121,8 @@ def is_read_later(later: Sequence[ast.stmt], name: str) -> bool:
 
 
 def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
-    for name, additions in _grown(facts, loop).items():
-        if _is_list(facts, loop, name):
+    for name, additions in grown(facts, loop).items():
+        if _is_list(facts, loop, name) or any(addition_of(each) is None for each in set_below(facts, loop.node, name)):
             continue
         numbers = {is_number(facts, addition) for addition in additions}
         if numbers == {True} and _begins_as_tensor(facts, loop, name):
@@ -158,7 +160,8 @@ def _kept(
     if anchor is not loop.node or len(numbers) > 1 or None in numbers:
         return
     around, parents = list(walk(facts.tree(loop.node).root)), facts.tree(loop.node).parents
-    within = {id(node) for node in walk(loop.node)}
+    entered = [node for each in below(facts, loop.node) if each.shares(name) for node in facts.own(each.unit)]
+    within = {id(node) for node in (*walk(loop.node), *entered)}
     later = [node for statement in statements_after(facts, anchor) for node in walk(statement)]
     if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
         divided = [*divisors_of(later if "[" in name else around, name), *by_callers(facts, loop, name)]
@@ -166,41 +169,6 @@ def _kept(
         how = division(facts, loop, anchor, divided, set(counted(facts, loop.node)))
         inside = any(id(node) in within and is_read(parents, node, name) for node in around)
         yield Accumulator(name, loop, anchor, numbers.pop(), how.joined, inside, lengths=how.lengths)
-
-
-def _grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
-    """What is added to each name: `total += x`, `total = total + x`."""
-    grown: dict[str, list[ast.expr]] = {}
-    for node in walk(loop.node):
-        added: tuple[ast.expr, ast.expr] | None = None
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-            added = node.target, node.value
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
-            if same(node.targets[0], node.value.left):
-                added = node.targets[0], node.value.right
-        if added is None or not is_place(added[0]):
-            continue
-        if holds_numbers(facts, added[1]):
-            grown.setdefault(ast.unparse(added[0]), []).append(added[1])
-    return grown
-
-
-def holds_numbers(facts: Facts, added: ast.expr) -> bool:
-    """Whether what is added comes of a batch, or of what nobody knows of one; text does not add up."""
-    if any(is_text(facts, part) for part in _summands(added)):
-        return False
-    if roles(facts.values(added)) & (FROM_LOADER | {Role.TENSOR}):
-        return True
-    inner = (node for node in walk(added) if isinstance(node, ast.expr))
-    return any(roles(facts.values(node)) & FROM_LOADER for node in inner)
-
-
-def _summands(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp):
-        yield from _summands(node.left)
-        yield from _summands(node.right)
-    else:
-        yield node
 
 
 def _is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
@@ -237,7 +205,7 @@ def set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
     while True:
         block = tree.block(inner)
         position = next(i for i, statement in enumerate(block) if statement is inner)
-        if any(isinstance(s, (ast.Assign, ast.AnnAssign)) and sets(s, name) for s in block[:position]):
+        if any(_begins(facts, statement, name) for statement in block[:position]):
             anchor = begun or inner
             return None if _is_in_step(facts, loop, anchor) else anchor
         parent = tree.parents[inner]
@@ -246,6 +214,19 @@ def set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
         if begun is None and isinstance(parent, LOOPS) and _is_set_anew(block[position + 1 :], name):
             begun = inner
         inner = parent
+
+
+def _begins(facts: Facts, statement: ast.stmt, name: str) -> bool:
+    """Whether a statement gives a place its first value; `self.reset()`, by methods that do no more with it."""
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return sets(statement, name)
+    if not isinstance(statement, ast.Expr) or not (given := set_below(facts, statement, name)):
+        return False
+    parts = (
+        part for each in given for part in (each.value.elts if isinstance(each.value, ast.Tuple) else [each.value])
+    )
+    is_added_to = any(ast.unparse(target) == name for target, _ in added(facts, statement))
+    return not is_added_to and all(isinstance(part, ast.Constant) for part in parts)
 
 
 def _is_set_anew(later: Sequence[ast.stmt], name: str) -> bool:
@@ -359,17 +340,6 @@ def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
             if isinstance(node.target, ast.Name) and node.target.id == name:
                 yield node.value
-
-
-def counted(facts: Facts, loop: ast.AST) -> Iterator[str]:
-    """The names that go up by a number in a loop, which is not the batch's: `steps += 1`, `seen += batch_size`."""
-    for node in walk(loop):
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-            if not holds_numbers(facts, node.value) and not is_text(facts, node.value):
-                yield ast.unparse(node.target)
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
-            if same(node.targets[0], node.value.left) and not holds_numbers(facts, node.value.right):
-                yield from writes(node.targets[0])
 
 
 def _is_read_inside(anchor: ast.stmt, name: str) -> bool:

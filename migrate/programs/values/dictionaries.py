@@ -15,15 +15,14 @@ from migrate.analysis.syntax import is_stored, same, walk
 from migrate.programs.values.accumulators import (
     Accumulator,
     by_callers,
-    counted,
     divided_already,
     grows,
-    holds_numbers,
     holds_own,
     is_read_later,
     set_up_before,
     statements_after,
 )
+from migrate.programs.values.additions import counted, holds_numbers
 from migrate.programs.values.divided import Division, Joined, division
 from migrate.programs.values.kept import divisors_of, is_place, sets, taken_from, uses
 from migrate.programs.values.keys import is_everywhere

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import walk
+from migrate.analysis.units import Function
 from migrate.programs.values.assigned import parted
+from migrate.programs.values.sources import passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -132,11 +134,15 @@ def _call_is_number(facts: Facts, node: ast.Call, depth: int) -> bool | None:
 
 
 def _name_is_number(facts: Facts, node: ast.Name, depth: int) -> bool | None:
+    unit = facts.unit(node)
     found: set[bool | None] = set()
-    for binding in facts.bindings_in(facts.unit(node)):
+    if isinstance(unit, Function) and node.id in unit.parameter_names:
+        handed = (passed(call, unit, node.id) for call in facts.callers(unit))
+        found |= {is_number(facts, value, depth - 1) if value is not None else None for value in handed}
+    for binding in facts.bindings_in(unit):
         if binding.target == node.id and isinstance(binding.statement, ast.Assign):
             for value in _given(facts, binding.statement, node.id):
-                if not (isinstance(value, ast.Name) and value.id == node.id and facts.unit(value) is facts.unit(node)):
+                if not (isinstance(value, ast.Name) and value.id == node.id and facts.unit(value) is unit):
                     found.add(is_number(facts, value, depth - 1))
     return found.pop() if len(found) == 1 else None
 

@@ -1,0 +1,74 @@
+"""What a loop adds up: `total += x`, `total = total + x`, there or in functions that it calls."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import FROM_LOADER, Role, roles
+from migrate.analysis.syntax import same, walk
+from migrate.programs.values.below import below
+from migrate.programs.values.kept import is_place
+from migrate.programs.values.numbers import is_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+
+def grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
+    """What is added to each name: `total += x`, `total = total + x`."""
+    found: dict[str, list[ast.expr]] = {}
+    for target, value in added(facts, loop.node):
+        if is_place(target) and holds_numbers(facts, value):
+            found.setdefault(ast.unparse(target), []).append(value)
+    return found
+
+
+def added(facts: Facts, code: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What code adds something to, and what it adds.
+
+    In functions that it calls, what is added to places that it has, too.
+    """
+    for node in walk(code):
+        if (found := addition_of(node)) is not None:
+            yield found
+    for each in below(facts, code):
+        found_there = map(addition_of, facts.own(each.unit))
+        yield from (found for found in found_there if found is not None and each.shares(ast.unparse(found[0])))
+
+
+def addition_of(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """The target of a statement that adds to it, and what it adds."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        return node.target, node.value
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
+        return (node.targets[0], node.value.right) if same(node.targets[0], node.value.left) else None
+    return None
+
+
+def counted(facts: Facts, loop: ast.AST) -> Iterator[str]:
+    """The names that go up by a number in a loop, which is not the batch's: `steps += 1`, `seen += batch_size`."""
+    for target, value in added(facts, loop):
+        if not holds_numbers(facts, value) and not is_text(facts, value):
+            yield ast.unparse(target)
+
+
+def holds_numbers(facts: Facts, node: ast.expr) -> bool:
+    """Whether what is added comes of a batch, or of what nobody knows of one; text does not add up."""
+    if any(is_text(facts, part) for part in _summands(node)):
+        return False
+    if roles(facts.values(node)) & (FROM_LOADER | {Role.TENSOR}):
+        return True
+    inner = (part for part in walk(node) if isinstance(part, ast.expr))
+    return any(roles(facts.values(part)) & FROM_LOADER for part in inner)
+
+
+def _summands(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp):
+        yield from _summands(node.left)
+        yield from _summands(node.right)
+    else:
+        yield node

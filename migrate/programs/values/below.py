@@ -1,0 +1,96 @@
+"""The functions that a loop calls, and the places that are the same in them as in the loop's own function.
+
+    for batch in self.loader:
+        self.step(batch)                  def step(self, batch):  ...  self.total += loss.item()
+
+These are attributes of `self` in methods that are called on the loop's own object, and the names of the module.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import walk, writes
+from migrate.analysis.units import Function, is_local, module_of
+from migrate.programs.values.kept import sets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A function that some code calls, directly or not."""
+
+    unit: Function
+    above: Unit  # the function of the code, or its module
+    me: str | None  # what both call the object that both are methods of
+
+    def shares(self, place: str) -> bool:
+        """Whether a name, attribute or item, as both write it, is one."""
+        root = place.partition(".")[0].partition("[")[0]
+        if self.me is not None and root == self.me:
+            return place != root
+        is_one = module_of(self.unit) is module_of(self.above)
+        return is_one and not is_local(self.unit, root) and not is_local(self.above, root)
+
+
+class _Entered:
+    """What code calls, found once for each."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._found: dict[ast.AST, tuple[Below, ...]] = {}
+
+    def by(self, code: ast.AST) -> tuple[Below, ...]:
+        """The functions that some code calls, directly or through one another."""
+        if code not in self._found:
+            self._found[code] = tuple(self._below(code))
+        return self._found[code]
+
+    def _below(self, code: ast.AST) -> Iterator[Below]:
+        above = self._facts.unit(code)
+        seen: set[tuple[Function, bool]] = set()
+        me = _object(above)
+        waiting: list[tuple[ast.AST, bool]] = [(code, me is not None)]
+        while waiting:
+            root, is_own = waiting.pop()
+            for call in (node for node in walk(root) if isinstance(node, ast.Call)):
+                for unit in self._facts.targets(call):
+                    is_mine = is_own and _is_on(call, me) and _object(unit) == me
+                    if (unit, is_mine) not in seen:
+                        seen.add((unit, is_mine))
+                        waiting.append((unit.node, is_mine))
+        yield from (Below(unit, above, me if is_mine else None) for unit, is_mine in sorted(seen, key=_place))
+
+
+def below(facts: Facts, code: ast.AST) -> tuple[Below, ...]:
+    """The functions that some code calls, directly or through one another."""
+    return facts.once(_Entered).by(code)
+
+
+def set_below(facts: Facts, code: ast.AST, name: str) -> list[ast.Assign | ast.AnnAssign]:
+    """Where the functions that code calls give a place a value that the code's own function has, too."""
+    nodes = (node for each in below(facts, code) if each.shares(name) for node in facts.own(each.unit))
+    return [node for node in nodes if isinstance(node, (ast.Assign, ast.AnnAssign)) and sets(node, name)]
+
+
+def _object(unit: Unit) -> str | None:
+    """What a method calls its object, if it is that throughout."""
+    if not isinstance(unit, Function) or not unit.has_object or unit.itself is None:
+        return None
+    return None if unit.itself.arg in writes(unit.node) else unit.itself.arg
+
+
+def _is_on(call: ast.Call, name: str | None) -> bool:
+    function = call.func
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == name
+
+
+def _place(found: tuple[Function, bool]) -> tuple[str, int, bool]:
+    return found[0].module.path, found[0].node.lineno, found[1]
