@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.units import Function
 from migrate.programs.reach.callees import reached
 from migrate.programs.training.gradients_off import turned_on, without_gradients
+from migrate.programs.training.pairs import by_key, dealt
 from migrate.programs.training.phases import Flag, Phase, Phases, truth, ways
 from migrate.programs.values.sources import Sources, default, passed
 
@@ -67,27 +68,31 @@ class _Loop:
         flag = found.flag
         if len(self._loop.loaders) < 2 or not isinstance(self._loop.node, ast.For):
             return None
-        if flag is None:
-            evaluated = self._without_gradients() if found.phase is Phase.TRAINING else None
-            return Flagged(self._loop, frozenset(evaluated), GRADIENTS) if evaluated else None
-        subject = self._seen_by_loop(flag.subject) if found.phase is Phase.MIXED and flag.complete else None
+        made = self._by_flag(flag) if flag is not None and found.phase is Phase.MIXED and flag.complete else None
+        if made is not None or found.phase is Phase.UNKNOWN:
+            return made
+        evaluated = self._without_gradients(all_train=found.phase is Phase.TRAINING)
+        return Flagged(self._loop, frozenset(evaluated), GRADIENTS) if evaluated else None
+
+    def _by_flag(self, flag: Flag) -> Flagged | None:
+        subject = self._seen_by_loop(flag.subject)
         test = self._test(flag, subject) if subject is not None else None
         if subject is None or test is None:
             return None
-        evaluated = self._passed(flag, subject) or self._chosen(flag, subject)
+        evaluated = self._passed(flag, subject) or self._chosen(flag, subject) or self._dealt(flag, subject)
         return Flagged(self._loop, frozenset(evaluated), test) if evaluated else None
 
     def _test(self, flag: Flag, subject: ast.Name) -> str | None:
         """The test that holds where the loop trains, as its function writes it."""
-        if self._facts.unit(flag.test) is self._loop.unit:
-            text = ast.unparse(flag.test)
-        elif self._phases.meant(flag.test) is flag.subject:
-            text = subject.id
-        else:
-            return None
+        test, meant = flag.test, self._phases.meant(flag.test)
+        if self._facts.unit(test) is not self._loop.unit:
+            if meant is not flag.subject and self._facts.unit(meant) is not self._loop.unit:
+                return None
+            test = subject if meant is flag.subject else meant
+        text = ast.unparse(test)
         if flag.holds_means_training:
             return text
-        return f"not {text}" if isinstance(flag.test, (ast.Name, ast.Attribute)) else f"not ({text})"
+        return f"not {text}" if isinstance(test, (ast.Name, ast.Attribute)) else f"not ({text})"
 
     def _seen_by_loop(self, subject: ast.expr) -> ast.Name | None:
         """The name in the loop's function that a flag is, also where that hands it on."""
@@ -105,12 +110,17 @@ class _Loop:
             subject = given[0]
         return None
 
-    def _without_gradients(self) -> set[ast.AST]:
-        """The loaders that are evaluated on, where that is by calls without gradients."""
+    def _without_gradients(self, *, all_train: bool) -> set[ast.AST]:
+        """The loaders that are evaluated on, where that is by calls without gradients.
+
+        Those with gradients train: all of them, or else it must be one, without which the loop would train nowhere.
+        """
         if turned_on(self._facts, reached(self._facts, [self._loop.unit])):
             return set()
-        calls = self._handing_loaders()
-        return self._apart([(made, not without_gradients(self._facts, call.node)) for call, made in calls], trains=True)
+        sides = [(made, not without_gradients(self._facts, call.node)) for call, made in self._handing_loaders()]
+        if not all_train and sum(has_gradients for _, has_gradients in sides) != 1:
+            return set()
+        return self._apart(sides, trains=True)
 
     def _handing_loaders(self) -> list[tuple[Call, set[ast.AST]]]:
         """The calls that hand the loop's function what the loop runs over; none if they are not all seen."""
@@ -148,6 +158,21 @@ class _Loop:
                 holds = self._holds(test, flag, subject)
                 made = self._facts.loaders(self._facts.values(part))
                 sides.append((made, holds if holds is None else holds is in_body))
+        return self._apart(sides, trains=flag.holds_means_training)
+
+    def _dealt(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
+        """The same, where a loop around it deals both out: `for phase, loader in [...]`, `loader = loaders[phase]`."""
+        loader, meant = self._iterated(), self._phases.meant(flag.test)
+        if loader is None:
+            return set()
+        rounds = dealt(self._facts, loader) or by_key(self._facts, loader, subject)
+        if any(subject.id not in each for each in rounds):
+            return set()
+        sides: list[tuple[set[ast.AST], bool | None]] = []
+        for each in rounds:
+            holds = {truth(meant, flag.subject, value) for value in self._phases.constants(each[subject.id])}
+            made = self._facts.loaders(self._facts.values(each[loader.id]))
+            sides.append((made, holds.pop() if len(holds) == 1 else None))
         return self._apart(sides, trains=flag.holds_means_training)
 
     def _holds(self, test: ast.expr | None, flag: Flag, subject: ast.Name) -> bool | None:

@@ -8,20 +8,21 @@ its values make the loop train, and which do not, as far as they are seen.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from migrate.analysis.syntax import FUNCTIONS, walk, writes
 from migrate.analysis.units import Function
-from migrate.programs.values.sources import Given, Sources
+from migrate.programs.training.pairs import dealt
+from migrate.programs.values.sources import Given, Sources, may_pass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Loop
-    from migrate.analysis.units import Unit
+    from migrate.analysis.units import Call, Unit
     from migrate.programs.loops import LoopFact
 
 
@@ -135,9 +136,36 @@ class Phases:
             reached = self._facts.once(_Reached).by(loop)
             for call in self._facts.callers(unit):
                 if call.caller in reached or loop in self._facts.tree(call.node).loops(call.node):
-                    chosen = self._chosen(loop, call.node, unit)
+                    asked = [
+                        *(self._told(loop, flag, call, unit) for flag in here),
+                        *self._chosen(loop, call.node, unit),
+                    ]
                     for way in self._ways(loop, call.node, call.caller, seen | {id(unit)}):
-                        yield [*here, *chosen, *way]
+                        yield [*asked, *way]
+
+    def _told(self, loop: Loop, flag: Flag, call: Call, unit: Function) -> Flag:
+        """A flag by what one call gives it, where it is a parameter of the function that this enters."""
+        subject = flag.subject
+        if not isinstance(subject, ast.Name) or self._facts.unit(subject) is not unit:
+            return flag
+        if subject.id not in unit.parameter_names or subject.id in writes(unit.node):
+            return flag
+        given = may_pass(call, unit, subject.id)
+        told = [self.constants(each) for each in given]
+        if told and all(told):
+            return self._answered(flag, [value for values in told for value in values])
+        if flag.test is subject and len(given) == 1 and isinstance(given[0], ast.Compare):  # `phase == "train"`
+            return self._asked(loop, given[0], in_body=flag.holds_means_training) or flag
+        return flag
+
+    def _answered(self, flag: Flag, values: list[object]) -> Flag:
+        held = [truth(self.meant(flag.test), flag.subject, value) for value in values]
+        if None in held:
+            return flag
+        pairs = list(zip(values, held, strict=True))
+        trains = tuple(value for value, holds in pairs if holds is flag.holds_means_training)
+        evaluates = tuple(value for value, holds in pairs if holds is not flag.holds_means_training)
+        return replace(flag, trains=trains, evaluates=evaluates, complete=True)
 
     def _chosen(self, loop: Loop, call: ast.Call, unit: Function) -> list[Flag]:
         """The flags by which a name got the function that is called by it: `step = self.train_step if train else ...`.
@@ -193,9 +221,11 @@ class Phases:
         return list(dict.fromkeys(found)), complete
 
     def _turns(self, subject: ast.expr) -> Given | None:
-        """The elements of `for phase in ["train", "val"]`."""
+        """The elements of `for phase in ["train", "val"]`, or of `for phase, loader in pairs`."""
         if not isinstance(subject, ast.Name):
             return None
+        if rounds := dealt(self._facts, subject):
+            return Given(tuple(each[subject.id] for each in rounds), complete=True)
         for loop in self._facts.tree(subject).loops(subject):
             if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and loop.target.id == subject.id:
                 if isinstance(loop.iter, (ast.List, ast.Tuple)):

@@ -231,7 +231,10 @@ def test_a_loader_of_the_module_that_the_training_does_not_know_stays_raw(decide
 
 
 def test_one_that_the_training_reads_must_not_be_read_elsewhere(decide):
-    program, conversion = decide(HEAD + HANDED_ITS_LOADER.format(inside="print(score(held, net))", above=""))
+    source = HANDED_ITS_LOADER.format(inside="print(score(held, net))", above="").replace(
+        "fit(train, net)", "fit(train)"
+    )
+    program, conversion = decide(HEAD + source.replace("fit(loader, net):", "fit(loader):\n    net = nn.Linear(1, 1)"))
 
     assert conversion is None
     assert program.refusals[0].why == "held is read here as it was before prepare"
