@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import PLACE, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments, targets_of
 from migrate.analysis.units import Function
-from migrate.programs.shares.feeding import fed
+from migrate.programs.shares.feeding import fed_by
 from migrate.programs.shares.ground import DEEPEST
 from migrate.programs.values.accumulators import holds_own
 from migrate.programs.values.kept import FILLING, filled, place_of
@@ -79,7 +79,7 @@ class Averaging:
 
     def name(self, name: str) -> Averages | None:
         """How a name, attribute or item that the loop leaves is made one; None: it cannot be."""
-        feeding = fed(self._facts, self._loop, self._loop.node).get(name)
+        feeding = fed_by(self._facts, self._loop).get(name)
         if feeding is not None:
             return self._calls(feeding, name)
         put = list(_filling(self._loop.node, name))

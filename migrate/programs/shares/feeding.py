@@ -11,7 +11,9 @@ from migrate.analysis.units import Class
 from migrate.programs.shares.meters import meter_of
 from migrate.programs.values.accumulators import is_own
 from migrate.programs.values.asides import done
-from migrate.programs.values.kept import place_of
+from migrate.programs.values.below import below
+from migrate.programs.values.kept import is_place, place_of
+from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +37,25 @@ def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]
         if any(_holds_own(facts, loop, given) for given in arguments(node)):
             found.setdefault(_place(facts, receiver(facts, node)), []).append(node)
     return found
+
+
+def fed_by(facts: Facts, loop: LoopFact) -> dict[str, list[ast.Call]]:
+    """The same for a loop with the functions that it calls, as far as it has a name for the objects.
+
+    These are places that both have, `self.losses`, and what the loop hands over: `step(x, y, losses)`.
+    """
+    found = {place: [*calls] for place, calls in fed(facts, loop, loop.node).items()}
+    for each in below(facts, loop.node):
+        for place, calls in fed(facts, loop, each.unit.node).items():
+            if each.shares(place):
+                found.setdefault(place, []).extend(calls)
+    for call in (node for node in walk(loop.node) if isinstance(node, ast.Call)):
+        for unit in facts.targets(call):
+            given = {name: value for name, value in received(call, unit).items() if is_place(value)}
+            for place, calls in fed(facts, loop, unit.node).items() if given else ():
+                if place in given:
+                    found.setdefault(ast.unparse(given[place]), []).extend(calls)
+    return {place: list(dict.fromkeys(calls)) for place, calls in found.items()}
 
 
 def receiver(facts: Facts, call: ast.Call) -> ast.expr:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads, same, walk
 from migrate.analysis.units import Function
-from migrate.programs.shares.feeding import GROWING, classes, fed, receiver
+from migrate.programs.shares.feeding import GROWING, classes, fed_by, receiver
 from migrate.programs.shares.meters import meter_of
 from migrate.programs.values.asides import done
 
@@ -39,8 +39,8 @@ class Join:
 
 def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
     """The meters that can be joined after a training loop and are read there."""
-    for target, calls in fed(facts, loop, loop.node).items():
-        if not all(_is(receiver(facts, call), target) for call in calls):
+    for target, calls in fed_by(facts, loop).items():
+        if not all(_is_fed_whole(facts, loop, call, target, calls) for call in calls):
             continue
         found = {meter_of(cls) for call in calls for cls in classes(facts, call)}
         meter = found.pop() if len(found) == 1 else None
@@ -63,7 +63,18 @@ def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
 def apart(facts: Facts, loop: LoopFact, joined: Collection[Join]) -> dict[str, ast.Call]:
     """The objects that a training loop feeds and that stay one process's own, with the first call that feeds each."""
     targets = {join.target for join in joined}
-    return {target: calls[0] for target, calls in fed(facts, loop, loop.node).items() if target not in targets}
+    return {target: calls[0] for target, calls in fed_by(facts, loop).items() if target not in targets}
+
+
+def _is_fed_whole(facts: Facts, loop: LoopFact, call: ast.Call, target: str, calls: Collection[ast.Call]) -> bool:
+    """Whether a call feeds a meter itself: under its name, or that of a parameter of which nothing else is asked."""
+    unit, of = facts.unit(call), receiver(facts, call)
+    if unit is loop.unit or not isinstance(of, ast.Name) or not isinstance(unit, Function):
+        return _is(of, target)
+    if of.id not in unit.parameter_names:
+        return _is(of, target)
+    mine = {receiver(facts, each) for each in calls}
+    return all(n in mine for n in facts.own(unit) if isinstance(n, ast.Name) and n.id == of.id)
 
 
 def _set_up_before(facts: Facts, loop: LoopFact, target: str, meter: Meter) -> ast.stmt | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import arguments, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.shares.averages import Averages, Averaging
-from migrate.programs.shares.feeding import fed
+from migrate.programs.shares.feeding import fed, fed_by
 from migrate.programs.shares.joins import apart
 from migrate.programs.shares.own_places import is_filling, own_places
 from migrate.programs.shares.own_sums import joined_below
@@ -115,7 +115,7 @@ def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Dec
         for node in ground.facts.own(unit)
     ):
         return
-    for call in fed(ground.facts, loop, loop.node)[name]:
+    for call in fed_by(ground.facts, loop)[name]:
         for method in ground.facts.targets(call):
             yield from Trail(ground, method, _left_behind(ground, loop, method, _NOTHING)).elsewhere()
 
@@ -159,7 +159,7 @@ def _decisive(ground: Ground, loop: LoopFact, call: ast.Call, averaged: Averages
 
 def _feeding(facts: Facts, loop: LoopFact) -> set[ast.Call]:
     """The calls whose objects are followed by their names."""
-    return {call for calls in fed(facts, loop, loop.node).values() for call in calls}
+    return {call for calls in fed_by(facts, loop).values() for call in calls}
 
 
 def _held(facts: Facts, loop: LoopFact, unit: Function, averaged: Averages) -> set[str]:

@@ -14,12 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
-from migrate.analysis.syntax import DEFINITIONS, LOOPS, reads, same, walk, writes
+from migrate.analysis.syntax import DEFINITIONS, reads, same, walk, writes
 from migrate.analysis.units import Function
-from migrate.programs.values.additions import added, addition_of, counted, grown
+from migrate.programs.values.additions import addition_of, counted, grown
+from migrate.programs.values.begins import begins_before
 from migrate.programs.values.below import below, set_below
 from migrate.programs.values.divided import Division, Joined, division
-from migrate.programs.values.kept import divisors_of, is_only_read, is_read, sets
+from migrate.programs.values.kept import divisors_of, is_only_read, is_read
 from migrate.programs.values.numbers import is_foreign, is_number
 from migrate.programs.values.scalars import Scalars
 from migrate.programs.values.together import together
@@ -195,48 +196,9 @@ def _last_before(facts: Facts, loop: LoopFact, name: str) -> Values:
 
 
 def set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:
-    """The statement around the loop before which, in the same block, the name gets its first value.
-
-    What gets it again behind the loop, at the end of each round around it, begins with each round as well.
-    """
-    tree = facts.tree(loop.node)
-    inner: ast.stmt = loop.node
-    begun: ast.stmt | None = None
-    while True:
-        block = tree.block(inner)
-        position = next(i for i, statement in enumerate(block) if statement is inner)
-        if any(_begins(facts, statement, name) for statement in block[:position]):
-            anchor = begun or inner
-            return None if _is_in_step(facts, loop, anchor) else anchor
-        parent = tree.parents[inner]
-        if not isinstance(parent, ast.stmt) or isinstance(parent, DEFINITIONS):
-            return None
-        if begun is None and isinstance(parent, LOOPS) and _is_set_anew(block[position + 1 :], name):
-            begun = inner
-        inner = parent
-
-
-def _begins(facts: Facts, statement: ast.stmt, name: str) -> bool:
-    """Whether a statement gives a place its first value; `self.reset()`, by methods that do no more with it."""
-    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        return sets(statement, name)
-    if not isinstance(statement, ast.Expr) or not (given := set_below(facts, statement, name)):
-        return False
-    parts = (
-        part for each in given for part in (each.value.elts if isinstance(each.value, ast.Tuple) else [each.value])
-    )
-    is_added_to = any(ast.unparse(target) == name for target, _ in added(facts, statement))
-    return not is_added_to and all(isinstance(part, ast.Constant) for part in parts)
-
-
-def _is_set_anew(later: Sequence[ast.stmt], name: str) -> bool:
-    """Whether statements come, in each round, to one that gives a name a value of its own: `losses = []`."""
-    for statement in later:
-        if isinstance(statement, ast.Assign) and sets(statement, name):
-            return name not in reads(statement.value)
-        if any(isinstance(node, ast.Continue) for node in walk(statement)):
-            return False
-    return False
+    """The statement around the loop before which a name gets its first value, and which runs for several batches."""
+    anchor = begins_before(facts, loop.node, name)
+    return None if anchor is None or _is_in_step(facts, loop, anchor) else anchor
 
 
 def _is_in_step(facts: Facts, loop: LoopFact, anchor: ast.stmt) -> bool:

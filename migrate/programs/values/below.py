@@ -3,7 +3,8 @@
     for batch in self.loader:
         self.step(batch)                  def step(self, batch):  ...  self.total += loss.item()
 
-These are attributes of `self` in methods that are called on the loop's own object, and the names of the module.
+These are attributes of `self` in methods that are called on the loop's own object, names of the module, and names of a
+function around both.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import walk, writes
-from migrate.analysis.units import Function, is_local, module_of
+from migrate.analysis.units import Function, module_of
 from migrate.programs.values.kept import sets
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ class Below:
         root = place.partition(".")[0].partition("[")[0]
         if self.me is not None and root == self.me:
             return place != root
-        is_one = module_of(self.unit) is module_of(self.above)
-        return is_one and not is_local(self.unit, root) and not is_local(self.above, root)
+        return _having(self.unit, root) is _having(self.above, root)
 
 
 class _Entered:
@@ -78,6 +78,24 @@ def set_below(facts: Facts, code: ast.AST, name: str) -> list[ast.Assign | ast.A
     """Where the functions that code calls give a place a value that the code's own function has, too."""
     nodes = (node for each in below(facts, code) if each.shares(name) for node in facts.own(each.unit))
     return [node for node in nodes if isinstance(node, (ast.Assign, ast.AnnAssign)) and sets(node, name)]
+
+
+def is_on_own(facts: Facts, call: ast.Call, name: str) -> bool:
+    """Whether a method is called on the object whose method the call stands in, and a name is an attribute of it."""
+    me = _object(facts.unit(call))
+    targets = facts.targets(call)
+    is_same = bool(targets) and all(_object(unit) == me for unit in targets)
+    return me is not None and name.startswith(f"{me}.") and _is_on(call, me) and is_same
+
+
+def _having(unit: Unit, name: str) -> Unit:
+    """The function whose name a name is in another one: that itself, one around it, or its module."""
+    above = unit if isinstance(unit, Function) else None
+    while above is not None:
+        if name in above.names or name in above.parameter_names:
+            return above
+        above = above.parent
+    return module_of(unit)
 
 
 def _object(unit: Unit) -> str | None:

@@ -63,18 +63,20 @@ BY_A_TABLE = """\
 """
 #: How the loop is come to, and the line of the call without gradients in a program that learns by a table.
 ENTERED = {
-    "above it": ("", WITHOUT + EVALUATED, 43),
     "below it": ("@torch.no_grad()", EVALUATED, 22),
     "in inference": ("@torch.inference_mode()", EVALUATED, 22),
 }
 
 
+LEARNING_BY_A_TABLE = (
+    PROGRAM[: PROGRAM.index("    def step(")] + BY_A_TABLE + PROGRAM[PROGRAM.index("\n    {decorated}") :]
+)
+
+
 @pytest.mark.parametrize("name", ENTERED)
 def test_a_loop_that_is_come_to_without_gradients_is_refused(convert_text, name):
     decorated, evaluated, line = ENTERED[name]
-    begin, end = PROGRAM.index("    def step("), PROGRAM.index("\n    {decorated}")
-    program = PROGRAM[:begin] + BY_A_TABLE + PROGRAM[end:]
-    report, _ = convert_text(program.format(decorated=decorated, evaluated=evaluated))
+    report, _ = convert_text(LEARNING_BY_A_TABLE.format(decorated=decorated, evaluated=evaluated))
     (left,) = report.of(Kind.LEFT)
     assert left.code == "MIG114"
     assert f"by turns (without gradients at program.py:{line})" in left.message
@@ -174,3 +176,8 @@ def test_a_loop_whose_steps_are_those_of_a_class_that_evaluates_is_refused(conve
     left = [each.message for each in report.of(Kind.LEFT) if "by turns" in each.message]
     assert bool(left) is (other == "Validation")
     assert all("its steps by step() at program.py:27 do not train" in message for message in left)
+
+
+def test_where_the_loop_itself_is_called_without_gradients_these_tell_the_two_apart(convert_text):
+    _, text = convert_text(LEARNING_BY_A_TABLE.format(decorated="", evaluated=WITHOUT + EVALUATED))
+    assert "    if torch.is_grad_enabled():\n        total = sum(accelerator.gather_for_metrics([total]))" in text
