@@ -6,7 +6,7 @@ import ast
 import builtins
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Function, Unit, module_of
 from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.chosen_below import cpu_below
@@ -53,7 +53,10 @@ def cpu_of(
 
 
 def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tuple[str | None, frozenset[str]]:
-    """By the device that a user names when things are moved, or by the one flag that guards the moves."""
+    """By the device that a user names when things are moved, or by the one flag that guards the moves.
+
+    Of several it is the one that also asks whether there is a GPU, `args.cuda`, beside `if args.resume: model.cuda()`.
+    """
     assert program.start is not None
     guards: dict[str, ast.expr] = {}
     followed: dict[str, ast.expr] = {}
@@ -75,7 +78,10 @@ def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tupl
             unit = facts.unit(call)
             if not (isinstance(unit, Function) and ast.unparse(rest) in unit.parameter_names):
                 followed[ast.unparse(rest)] = rest
-    flag_of_all = one_flag(facts, guards.values()) or one_flag(facts, followed.values())
+    about_gpu = [test for test in guards.values() if Role.AVAILABLE in roles(facts.values(test))]
+    flag_of_all = next(
+        (one for tests in (guards.values(), followed.values(), about_gpu) if (one := one_flag(facts, tests))), None
+    )
     if flag_of_all is None:
         return None, frozenset()
     _check_named(facts, program, flag_of_all)

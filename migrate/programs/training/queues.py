@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def queues(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iterator[ast.Assign]:
     """The statements of a training loop that put a part of the batch into a queue that the loss is computed from."""
     filled = [each for each in walk(loop.node) if isinstance(each, ast.Assign) and _is_filled(facts, loop, each)]
-    filled = [each for each in filled if not _begins_anew(loop, each)]
+    filled = [each for each in filled if not _begins_anew(facts, loop, each)]
     read = {ast.unparse(part) for part in LossParts(facts, loop, models).each()} if filled else set()
     yield from (statement for statement in filled if ast.unparse(statement.targets[0]) in read)
 
@@ -42,8 +42,19 @@ def _is_filled(facts: Facts, loop: LoopFact, statement: ast.Assign) -> bool:
     return False
 
 
-def _begins_anew(loop: LoopFact, filling: ast.Assign) -> bool:
-    """Whether each step begins with an empty one, which the parts of its own batch alone then fill."""
+def _begins_anew(facts: Facts, loop: LoopFact, filling: ast.Assign) -> bool:
+    """Whether each step begins with an empty one, or one of its own, which the parts of its own batch alone then fill."""
     place = ast.unparse(filling.targets[0])
-    above = (s for s in loop.node.body if isinstance(s, ast.Assign) and s.lineno < filling.lineno)
-    return any(place in map(ast.unparse, s.targets) and isinstance(s.value, (ast.Constant, ast.List)) for s in above)
+    above = [s for s in loop.node.body if isinstance(s, ast.Assign) and s.lineno < filling.lineno]
+    return any(place in map(ast.unparse, s.targets) and _is_of_step(facts, loop, s.value) for s in above)
+
+
+def _is_of_step(facts: Facts, loop: LoopFact, value: ast.expr) -> bool:
+    """`[]`, `torch.zeros(8, 2)`, `torch.zeros_like(y)`: nothing that an earlier step has left."""
+    if isinstance(value, (ast.Constant, ast.List)):
+        return True
+    inside = set(walk(value))
+    made = facts.values(value)
+    return bool(made) and all(
+        (each.role in FROM_LOADER and each.origin in loop.loaders) or each.origin in inside for each in made
+    )

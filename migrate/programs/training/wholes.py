@@ -38,7 +38,7 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
     models = models or around(facts, next(iter(optimizers)))
     wholes: set[ast.AST] = set()
     for model in models - run:
-        owners = {owner for owner in run if model in facts.parts([owner])}
+        owners = {owner for owner in run if model in facts.parts([owner]) | contents(facts, owner)}
         if len(owners) > 1 and not any(owners <= called for called in calls):  # else one of them is called there
             return models
         # Of others only methods are called: `agent.act(x)`.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.syntax import is_none
 from migrate.analysis.units import Function
+from migrate.programs.values.place import DEVICE_COUNTS
 from migrate.programs.values.sources import may_pass
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def flag(facts: Facts, test: ast.expr, within: frozenset[str] = frozenset()) -> 
     """
     if isinstance(test, ast.Call) and (only(facts.values(test), Role.AVAILABLE) or _asks_torch(facts, test)):
         return None
+    if _counts_gpus(facts, test):
+        return None
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         parts = [rest for value in test.values if (rest := flag(facts, value, within)) is not None]
         if not parts:
@@ -57,6 +60,15 @@ def flag(facts: Facts, test: ast.expr, within: frozenset[str] = frozenset()) -> 
 
 
 _IS_AVAILABLE = re.compile(r"torch\.[\w.]+\.is_available")
+
+
+def _counts_gpus(facts: Facts, test: ast.expr) -> bool:
+    """`torch.cuda.device_count() > 1`, `if n_gpu:`: how many GPUs the machine has, on which no user decides."""
+    count = test.left if isinstance(test, ast.Compare) and isinstance(test.comparators[-1], ast.Constant) else test
+    counted = facts.values(count)
+    return only(counted, Role.NUMBER) and all(
+        isinstance(value.origin, ast.Call) and bool(facts.called(value.origin) & DEVICE_COUNTS) for value in counted
+    )
 
 
 def as_handed(facts: Facts, test: ast.expr) -> ast.expr:

@@ -790,6 +790,26 @@ def test_of_several_questions_for_one_number_that_which_always_holds_decides(con
     assert f"Accelerator({cpu})" in convert_text(source)[1]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "cpu"),
+    [
+        ("torch.cuda.is_available() and torch.cuda.device_count() > 1", "torch.cuda.is_available()", ""),
+        ("torch.cuda.device_count() > 1", "args.cuda", "cpu=not args.cuda"),
+        ("args.half_cuda", "there", "cpu=not there"),
+    ],
+)
+def test_only_what_a_user_says_keeps_a_program_off_the_gpu(convert_text, first, second, cpu):
+    """How many GPUs there are says nothing of it, and of two flags the one that asks for a GPU, too, is about it."""
+    source = FLAGGED.format(flag="args.cuda").replace("    use_cuda = args.cuda\n", "")
+    source = source.replace("def main", "there = args.cuda and torch.cuda.is_available()\n\n\ndef main").replace(
+        "    global args\n    args = parser.parse_args()\n", ""
+    )
+    source = source.replace("\n\n\nthere", "\nargs = parser.parse_args()\nthere")
+    source = source.replace("if use_cuda:", f"if {first}:").replace("if args.cuda:", f"if {second}:")
+
+    assert f"Accelerator({cpu})" in convert_text(source)[1]
+
+
 HANDED_WHETHER = """\
 import argparse
 

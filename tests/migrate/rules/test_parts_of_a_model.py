@@ -212,3 +212,34 @@ def test_a_model_around_two_that_an_optimizer_each_trains_is_refused(refused_tex
     source = source.replace("self.net(x).mean()", "self.head(self.net(x)).mean()")
     source = source.replace("    for (x,)", "    other = optim.SGD(head.parameters(), lr=0.1)\n    for (x,)")
     refused_text(source.replace("CALL", call).lstrip(), "MIG119", call, ["contains the one that the optimizer trains"])
+
+
+HEAD = """
+import sys
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=8, shuffle=True)
+body, head = nn.Linear(4, 8), nn.Linear(8, 1)
+model = nn.Sequential(body, head)
+groups = [{"params": head.parameters(), "lr": 0.1}]
+if len(sys.argv) > 1:
+    groups.append({"params": body.parameters(), "lr": 0.01})
+optimizer = optim.SGD(groups, 0.1)
+for x, y in loader:
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+torch.save(head.state_dict(), "head.pt")
+"""
+
+
+def test_a_sequence_of_which_an_optimizer_has_the_head_is_prepared(convert_text):
+    """It was refused: of models in a sequence it was not seen that the sequence is what runs."""
+    _, result = convert_text(HEAD)
+    assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in result
+    assert 'accelerator.save(head.state_dict(), "head.pt")' in result

@@ -21,6 +21,13 @@ CASES = {
         },
         [],
     ),
+    "begun anew with zeros": (
+        {
+            "batch": "queue = torch.zeros_like(y).float()",
+            "backward": "queue = torch.cat([y, queue], dim=0)\nloss = loss + queue.mean()\nloss.backward()",
+        },
+        [],
+    ),
     "another tensor each time": (
         {"batch": "queue = torch.zeros(8, 1)", "backward": AGAINST, "step": QUEUE.replace("queue = ", "kept = ")},
         [],
