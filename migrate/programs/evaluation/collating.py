@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import data
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import walk
-from migrate.analysis.units import Class
+from migrate.analysis.units import Class, Function
+from migrate.programs.evaluation.stacking import stacks
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _in_class(cls: Class) -> Iterator[ast.expr]:
 
 
 def puts_rows_first(facts: Facts, node: ast.expr, depth: int = 4) -> bool:
-    """Whether a `collate_fn` is torch's own, or none, whichever way it is chosen: `given or default_collate`."""
+    """Whether a `collate_fn` is torch's own, or none, or stacks samples, whichever way it is chosen."""
     if isinstance(node, ast.Constant):
         return node.value is None
     if isinstance(node, (ast.BoolOp, ast.IfExp)):
@@ -67,4 +68,8 @@ def puts_rows_first(facts: Facts, node: ast.expr, depth: int = 4) -> bool:
     if given.expressions:
         return depth > 0 and given.complete and all(puts_rows_first(facts, e, depth - 1) for e in given.expressions)
     values = facts.values(node)
-    return bool(values) and all(v.role is Role.KNOWN and v.name in data.PUTS_ROWS_FIRST for v in values)
+    return bool(values) and all(
+        (v.role is Role.KNOWN and v.name in data.PUTS_ROWS_FIRST)
+        or (isinstance(v.unit, Function) and v.role in (Role.FUNCTION, Role.METHOD) and stacks(facts, v.unit))
+        for v in values
+    )

@@ -43,7 +43,7 @@ def _is_filled(facts: Facts, loop: LoopFact, statement: ast.Assign) -> bool:
 
 
 def _begins_anew(facts: Facts, loop: LoopFact, filling: ast.Assign) -> bool:
-    """Whether each step begins with an empty one, or one of its own, which the parts of its own batch alone then fill."""
+    """Whether each step begins with an empty one, or with zeros, which the parts of its own batch alone then fill."""
     place = ast.unparse(filling.targets[0])
     above = [s for s in loop.node.body if isinstance(s, ast.Assign) and s.lineno < filling.lineno]
     return any(place in map(ast.unparse, s.targets) and _is_of_step(facts, loop, s.value) for s in above)

@@ -725,6 +725,27 @@ def test_what_a_loader_is_told_later_to_put_together_is_not_shared_out(programs,
     assert GATHERED not in result
 
 
+STACKING = {
+    "columns": ("xs, ys = tuple(zip(*rows))\nxs = torch.stack(xs, dim=0)\nreturn xs, torch.stack(ys)", True),
+    "items": ("xs = [row[0] for row in rows]\nreturn torch.stack(xs), torch.tensor([row[1] for row in rows])", True),
+    "another dimension": ("xs, ys = zip(*rows)\nreturn torch.stack(xs, 1), torch.stack(ys)", False),
+    "one length for all": ("xs, ys = zip(*rows)\nreturn nn.utils.rnn.pad_sequence(xs), torch.stack(ys)", False),
+    "a number of all": ("xs, ys = zip(*rows)\nxs = torch.stack(xs)\nreturn xs / xs.max(), torch.stack(ys)", False),
+    "some of them": ("rows = rows[1:]\nxs, ys = zip(*rows)\nreturn torch.stack(xs), torch.stack(ys)", False),
+    "nothing": ('"""Not yet."""', False),
+}
+
+
+@pytest.mark.parametrize("name", STACKING)
+def test_samples_that_the_program_only_stacks_are_shared_out(programs, convert_text, name):
+    body, shares = STACKING[name]
+    made = f"def put(rows):\n{textwrap.indent(body, '    ')}\nheld = DataLoader(data, collate_fn=put)"
+    holes = {"made": made, "end": evaluation("out = model(x)\ntotal += criterion(out, y).item()")}
+    _, result = convert_text(programs(holes)[0])
+
+    assert (GATHERED in result) is shares
+
+
 TWO_LOOPS = """
 import torch
 from torch import nn
