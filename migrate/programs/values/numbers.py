@@ -37,8 +37,21 @@ _KNOWN_OBJECTS = frozenset({Role.MODEL, Role.CRITERION, Role.LOADER, Role.DATASE
 
 def is_number(facts: Facts, node: ast.expr, depth: int = _DEEPEST) -> bool | None:
     """Whether an expression is a number (True) or a tensor (False); None: not known."""
-    if depth < 0:
-        return None
+    found = facts.once(_Found).answers
+    if (node, depth) not in found:
+        found[node, depth] = _look(facts, node, depth) if depth >= 0 else None
+    return found[node, depth]
+
+
+class _Found:
+    """What was found: where names are given values by each other, each would be followed along every way to it."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.answers: dict[tuple[ast.expr, int], bool | None] = {}
+
+
+def _look(facts: Facts, node: ast.expr, depth: int) -> bool | None:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float))
     if isinstance(node, ast.BinOp):
