@@ -40,6 +40,7 @@ def after_the_first(
     """What was right before anything was used, and is not afterwards; `prepared` is where the loaders were made."""
     yield from _copied(facts, program)
     yield from _untrained(facts, loops, program, stages)
+    yield from _made_elsewhere(facts, loops, program, units, stages)
     yield from _trained_before(facts, loops, program, stages)
     yield from replaced(facts, loops, program, units, stages)
     yield from _drawn_anew(facts, loops, program, units, stages)
@@ -87,11 +88,45 @@ def _untrained(facts: Facts, loops: Loops, program: Program, stages: Stages) -> 
                 return
 
 
+def _made_elsewhere(
+    facts: Facts, loops: Loops, program: Program, units: Collection[Unit], stages: Stages
+) -> Iterator[Refusal]:
+    """A prepared model's name is given to what code that is not seen makes of it, and that is trained on.
+
+    What it makes goes around the wrapper, or takes it for the model; loaders that it makes of a prepared one
+    (`model, optimizer, loader = engine.make_private(model, optimizer, loader)`) are not prepared.
+    """
+    for binding in (each for unit in units if not is_inside_model(facts, unit) for each in facts.bindings_in(unit)):
+        call = getattr(binding.statement, "value", None)
+        if origins(binding.values, Role.MODEL) or not isinstance(call, ast.Call) or facts.targets(call):
+            continue
+        given = {o for each in arguments(call) if ast.unparse(each) == binding.target for o in _models(facts, each)}
+        mine = given & program.model_origins
+        if mine and True in is_after(facts, program, binding.statement, stages.of(mine).end):
+            if _is_trained_on(facts, loops, program, binding) or not _trains_in(facts, loops, binding.unit):
+                yield Refusal(
+                    binding.statement,
+                    "MIG902",
+                    f"{ast.unparse(call.func)}() makes something of {binding.target} here that is not known, after "
+                    "that was prepared, and it is trained on",
+                    "convert by hand: what it makes is to be prepared, with all else that it gives back",
+                )
+                return
+
+
+def _models(facts: Facts, node: ast.expr) -> set[ast.AST]:
+    return origins(facts.values(node), Role.MODEL)
+
+
+def _trains_in(facts: Facts, loops: Loops, unit: Unit) -> list[ast.Call]:
+    """The calls of a unit that train, or lead to training."""
+    return [node for node in facts.own(unit) if isinstance(node, ast.Call) and loops.trains(node)]
+
+
 def _is_trained_on(facts: Facts, loops: Loops, program: Program, binding: Binding) -> bool:
     """Whether something below a binding trains by its name, before that is given to a trained model on every way."""
-    home, line = program.home, binding.statement.lineno
-    assert home is not None
-    trains = (node for node in facts.own(home) if isinstance(node, ast.Call) and loops.trains(node))
+    home, line = binding.unit, binding.statement.lineno
+    trains = _trains_in(facts, loops, home)
     first = min((n.lineno for n in trains if n.lineno > line and _is_read_by(facts, n, binding.target)), default=0)
     tree = facts.tree(binding.statement)
     return bool(first) and not any(

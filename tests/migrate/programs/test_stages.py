@@ -161,6 +161,29 @@ def test_where_the_next_trained_model_is_made_on_some_ways_alone_the_other_one_m
     assert any("no optimizer has its parameters" in refusal.why for refusal in program.refusals)
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "net = library.wrap(net)",
+        "net, opt = library.wrap(net, optimizer=opt)",
+        "net, opt, loader = library.Engine().make_private(module=net, optimizer=opt, data_loader=loader)",
+    ],
+    ids=["a model", "with its optimizer", "with its loader"],
+)
+def test_what_a_library_makes_of_a_prepared_model_is_not_trained(decide, made):
+    """It may go around the wrapper, and a loader that it makes of a prepared one is none."""
+    program, conversion = decide(f"import library\n{HEAD}{MAKE}if len(data) > 1:\n    {made}\n{FIT}")
+
+    assert conversion is None
+    assert any("makes something of net here" in refusal.why for refusal in program.refusals)
+
+
+def test_what_a_library_makes_of_a_model_below_its_training_is_nobodys_concern(decide):
+    program, _ = decide(f"import library\n{HEAD}{MAKE}{FIT}net = library.wrap(net)\n")
+
+    assert not program.refusals
+
+
 def test_data_that_are_drawn_after_a_seed_are_the_same(decide):
     drawn = (
         "torch.manual_seed(1)\nsome, rest = torch.utils.data.random_split(data, [8, 2])\nloader = DataLoader(some)\n"
