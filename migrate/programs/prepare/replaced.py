@@ -40,7 +40,9 @@ def replaced(
         for node in facts.own(unit):
             owner = _owner(facts, program, _changed(facts, node))
             mine = _trained(facts, program, owner)
-            if owner is None or not mine or True not in is_after(facts, program, node, stages.of(mine).end):
+            if owner is None or not mine or _is_new(facts, unit, mine, stages):
+                continue
+            if True not in is_after(facts, program, node, stages.of(mine).end):
                 continue
             if not last or False in is_after(facts, program, node, last):
                 yield Refusal(
@@ -51,6 +53,11 @@ def replaced(
                     "replace it before the first training, or make a new model and load the state of the old one",
                 )
                 return
+
+
+def _is_new(facts: Facts, unit: Unit, made: set[ast.AST], stages: Stages) -> bool:
+    """Whether a model is one that the function around makes in this very call, and its callers prepare: `build()`."""
+    return unit is not stages.of(made).unit and all(facts.unit(facts.source(each)) is unit for each in made)
 
 
 def _last_training(facts: Facts, loops: Loops, program: Program) -> int:

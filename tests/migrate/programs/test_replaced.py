@@ -99,3 +99,33 @@ main()
     assert not program.refusals
     (stage,) = conversion.placement.stages.each
     assert [named.target for named in stage.objects] == ["loader", name, "optimizer"]
+
+
+BUILD = """
+def build():
+    made = nn.Sequential()
+    made.add_module("low", nn.Linear(2, 2))
+    return made
+
+"""
+
+
+def test_a_function_that_builds_a_model_may_build_another_one_after_the_training(decide):
+    program, conversion = decide(
+        HEAD
+        + BUILD
+        + """
+loader = DataLoader(data, shuffle=True)
+net = build()
+optimizer = optim.SGD(net.parameters(), lr=0.1)
+for x in loader:
+    optimizer.zero_grad()
+    net(x).mean().backward()
+    optimizer.step()
+other = build()
+other.load_state_dict(net.state_dict())
+"""
+    )
+
+    assert not program.refusals
+    assert conversion is not None
