@@ -14,7 +14,7 @@ from migrate.analysis.reach import Reach
 from migrate.analysis.roles import NOTHING, Role, Value, Values, origins
 from migrate.analysis.signatures import Signatures
 from migrate.analysis.singles import Singles
-from migrate.analysis.state import ANY, OVER, Binding, State
+from migrate.analysis.state import OVER, Binding, State
 from migrate.analysis.syntax import Loop, Tree, own_nodes
 from migrate.analysis.units import Call, Class, Function, Module, Unit
 
@@ -393,6 +393,5 @@ def _place(item: tuple[ast.expr | ast.stmt, Unit]) -> tuple[int, int, int, int]:
 
 
 def _names_device(value: Value) -> bool:
-    """Whether it is a text such as cuda, cuda:0 or cpu; not one in which a number is put when the program runs."""
-    is_text = value.role is Role.TEXT and ANY not in value.name
-    return is_text and value.name.split(":", maxsplit=1)[0] in tensors.DEVICE_TEXT
+    """Whether it is a text such as cuda, cuda:0 or cpu, also with a number that is put in when the program runs."""
+    return value.role is Role.TEXT and value.name.split(":", maxsplit=1)[0] in tensors.DEVICE_TEXT

@@ -28,8 +28,9 @@ from migrate.analysis.known.devices import IN_DEVICE, SET_DEVICE
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Module
 from migrate.programs.device.choices import Choice, choices
-from migrate.programs.device.devices import is_move
+from migrate.programs.device.devices import is_move, is_put_together
 from migrate.programs.device.moves import is_in_left_branch
+from migrate.programs.device.numbered import numbered_texts
 from migrate.programs.values.conditions import same_name
 from migrate.programs.values.users import from_user, is_told_or_chosen
 from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost, say_settings
@@ -131,12 +132,12 @@ def _overwritten(conversion: Conversion, draft: Draft, choice: Choice) -> None:
 
 
 def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> None:
-    """A device that stays the function's own: the first GPU becomes the process's, which the accelerator has set."""
+    """A device that stays the function's own: the first GPU, or that of an option, becomes the process's."""
     if any(is_first_gpu(node) for node in conversion.facts.own(choice.unit) if node not in _own_reads(choice)):
         return  # it is compared with its name
     for statement in (choice.statement, *choice.others):
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Constant) and is_first_gpu(node):
+        for node in numbered_texts(statement):
+            if is_first_gpu(node) or is_put_together(node):
                 draft.rewrite(node, draft.quoted(node, "'cuda'"))
 
 

@@ -69,8 +69,15 @@ def is_choice(facts: Facts, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         if targets := facts.targets(node):
             return all(_makes_device(facts, target) for target in targets)
-        return bool(facts.called(node))
-    return isinstance(node, ast.JoinedStr)
+        return bool(facts.called(node)) or is_put_together(node)
+    return is_put_together(node)
+
+
+def is_put_together(node: ast.expr) -> bool:
+    """A text into which a number is put: `f"cuda:{gpu}"`, `"cuda:%d" % gpu`, `"cuda:{}".format(gpu)`."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant)
+    return isinstance(node, (ast.JoinedStr, ast.BinOp))
 
 
 def _parts(node: ast.expr) -> list[ast.expr] | None:
@@ -277,7 +284,7 @@ def is_unknown_move(facts: Facts, node: ast.Call) -> bool:
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "to":
         return False
     given = _devices_given(node)
-    if any(_is_setting(facts, argument) for argument in given):
+    if any(_is_setting(facts, argument) or is_put_together(argument) for argument in given):
         return True
     return not is_move(facts, node) and any(_is_unknown(facts, argument) for argument in given)
 
@@ -298,7 +305,7 @@ def _is_setting(facts: Facts, node: ast.expr, seen: frozenset[ast.expr] = frozen
 
 
 def _is_unknown(facts: Facts, node: ast.expr) -> bool:
-    """Whether an argument may be a device: nothing is known of it, or it is a text such as `f"cuda:{rank}"`."""
+    """Whether an argument may be a device: nothing is known of it, or it is a text that may name one."""
     values = facts.values(node)
     if any(v.role is Role.METHOD for v in values) and any(
         v.role is Role.TEXT and v.name.split(":")[0] in DEVICE_TEXT for v in values

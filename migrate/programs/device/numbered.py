@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _FIRST = (0, None, -1, "", "0")  # what stands for the first GPU, or for none
-_RANKS = {Role.RANK, Role.LOCAL_RANK}
+RANKS = {Role.RANK, Role.LOCAL_RANK}
 
 
 def numbered(facts: Facts, uses: Iterable[Use], units: Iterable[Unit]) -> dict[str, ast.expr]:
@@ -88,7 +88,7 @@ def _chosen(facts: Facts, uses: Iterable[Use], units: Iterable[Unit]) -> Iterato
     for unit in units:
         for choice in choices(facts, unit):
             for statement in (choice.statement, *choice.others):
-                yield from _texts(statement)
+                yield from numbered_texts(statement)
         yield from _handed(facts, unit)
 
 
@@ -100,16 +100,16 @@ def _handed(facts: Facts, unit: Unit) -> Iterator[ast.expr]:
     given += [argument for call in facts.callers(unit) for argument in arguments(call.node)]
     for each in given:
         if isinstance(each, ast.Constant):
-            yield from _texts(each)
+            yield from numbered_texts(each)
 
 
-def _texts(node: ast.AST) -> Iterator[ast.expr]:
+def numbered_texts(node: ast.AST) -> Iterator[ast.expr]:
     """The outermost texts in a node that name a GPU by its number."""
     if isinstance(node, ast.expr) and _text(node) is not None:
         yield node
         return
     for child in ast.iter_child_nodes(node):
-        yield from _texts(child)
+        yield from numbered_texts(child)
 
 
 def _numbers(facts: Facts, node: ast.expr) -> Iterator[ast.expr]:
@@ -160,4 +160,4 @@ def _is_own(facts: Facts, node: ast.AST) -> bool:
     """Whether a number is that of the process, or the GPU that is the current one anyway."""
     if isinstance(node, ast.Call) and "torch.cuda.current_device" in facts.called(node):
         return True
-    return isinstance(node, ast.expr) and bool(roles(facts.values(node)) & _RANKS)
+    return isinstance(node, ast.expr) and bool(roles(facts.values(node)) & RANKS)

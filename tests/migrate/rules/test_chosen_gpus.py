@@ -37,6 +37,52 @@ def test_a_number_of_the_user_is_said(changed, name):
     assert chosen(report) == ["args.gpu"]
 
 
+STAYING = """
+import torch
+from torch import nn, optim
+{asked}
+if args.gpu >= 0 and torch.cuda.is_available():
+    device = {gpu}
+else:
+    device = {cpu}
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    x = torch.randn(8, 2).to(device)
+    model = nn.Linear(2, 1).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+"""
+TEXTS = ["f'cuda:{args.gpu}'", "'cuda:{}'.format(args.gpu)", "'cuda:%d' % args.gpu", "'cuda:' + str(args.gpu)"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_with_a_number_of_the_user_is_a_device(changed, text):
+    asked = "if args.gpu >= 0 and torch.cuda.is_available():\n    device = {}\nelse:\n    device = 'cpu'"
+    report = changed(
+        accelerator="",
+        setup=(f"{ASKED}\n{asked.format(text)}", f"{ASKED}\naccelerator = Accelerator(cpu=not args.gpu >= 0)"),
+        batch=("x, y = x.to(device), y.to(device)", ""),
+    )
+    assert chosen(report) in (["args.gpu"], ["str(args.gpu)"])
+
+
+@pytest.mark.parametrize("made", ["torch.device({})", "{}"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_gpu_by_a_number_that_stays_above_the_accelerator_becomes_that_of_the_process(convert_text, text, made):
+    """The program goes by it in its main guard, and other files may import it."""
+    source = STAYING.format(asked=ASKED, gpu=made.format(text), cpu=made.format("'cpu'"))
+    _, result = convert_text(source)
+
+    assert "Accelerator(cpu=not args.gpu >= 0)" in result
+    assert f"    device = {made}\n".format("'cuda'") in result
+    assert "x = torch.randn(8, 2).to(device)" in result
+
+
 def test_a_current_gpu_is_said(changed):
     report = changed(
         accelerator="",
