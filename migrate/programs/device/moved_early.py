@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.roles import Role, only, origins, roles
 from migrate.analysis.syntax import is_main_guard
 from migrate.programs.chance.draws import Draws
+from migrate.programs.device.numbered import RANKS
 from migrate.programs.processes.one_seed import drawn_before
 from migrate.programs.program import Program, Refusal
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +33,7 @@ def _moved(facts: Facts, program: Program, placement: Placement) -> Iterator[Ref
     for module in draws.modules - {program.module, *([program.start.module] if program.start is not None else [])}:
         calls += [node for node in facts.own(module) if isinstance(node, ast.Call)]
     for call in dict.fromkeys(calls):
-        if _is_to_gpu(call) and _stays(facts, program, call):
+        if _is_to_gpu(facts, call) and _stays(facts, program, call):
             yield Refusal(
                 call,
                 "MIG101",
@@ -41,13 +43,20 @@ def _moved(facts: Facts, program: Program, placement: Placement) -> Iterator[Ref
             return
 
 
-def _is_to_gpu(call: ast.Call) -> bool:
-    if not isinstance(call.func, ast.Attribute):
+def _is_to_gpu(facts: Facts, call: ast.Call) -> bool:
+    """`x.cuda()`, `x.to("cuda")`, `x.to(args.gpu)`: to a GPU by name, or by a number that is no rank."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("to", "cuda"):
         return False
-    if call.func.attr == "to":
-        first = call.args[0] if call.args else None
-        return isinstance(first, ast.Constant) and str(first.value).startswith("cuda")
-    return call.func.attr == "cuda" and not call.args
+    first = call.args[0] if call.args else None
+    if first is None or call.func.attr == "cuda":
+        return call.func.attr == "cuda" and (first is None or not roles(facts.values(first)) & RANKS)
+    is_named = isinstance(first, ast.Constant) and str(first.value).startswith("cuda")
+    return is_named or only(facts.values(first), Role.NUMBER) or _is_number(facts.once(Sources).option(first))
+
+
+def _is_number(option: ast.Call | None) -> bool:
+    """`--gpu` of `type=int`."""
+    return option is not None and any(k.arg == "type" and ast.unparse(k.value) == "int" for k in option.keywords)
 
 
 def _stays(facts: Facts, program: Program, call: ast.Call) -> bool:

@@ -35,6 +35,11 @@ REFUSED = {
         "criterion = nn.CrossEntropyLoss(weight=weights)\n"
     },
     "below the function": {"early_again": WEIGHTED},
+    "a number of the user": {
+        "early": "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--cuda', type=int)\nargs = parser.parse_args()\n"
+        + WEIGHTED.replace(".cuda()", ".to(args.cuda)")
+    },
     "a model that is not trained": {"early": "net = nn.Linear(3, 3).cuda()\ncriterion = nn.CrossEntropyLoss()\n"},
 }
 
