@@ -46,7 +46,7 @@ class Outputs:
         if self.is_in_memory(call):
             return False
         names = self._facts.called(call)
-        if names & output.WRITES or any(name.startswith(output.WRITING_PREFIXES) for name in names):
+        if names & output.WRITES or self._plots(call):
             if self._is_drawn_for_all(call) and not names & (output.WRITES | output.SHOWS):
                 return False
             return not self._may_be_there(call) and not self.services.starts(call)
@@ -253,8 +253,12 @@ class Outputs:
                 self._figures[unit] = frozenset().union(*map(names_in_targets, drawn))
         return self._figures[unit]
 
+    def _plots(self, call: ast.Call) -> bool:
+        """`plt.plot(losses)`, and not `sns.set()`, which only says how it will look."""
+        return any(name.startswith(output.WRITING_PREFIXES) for name in self._facts.called(call) - output.STYLES)
+
     def _draws(self, call: ast.Call) -> bool:
-        if any(name.startswith(output.WRITING_PREFIXES) for name in self._facts.called(call)):
+        if self._plots(call):
             return True
         return isinstance(call.func, ast.Attribute) and self.is_figure(call.func.value)
 

@@ -91,6 +91,14 @@ def test_files(changed, name):
     changed(imports=imports, end=(FILES[name], guarded(FILES[name])))
 
 
+LOOKS = ["sns.set()", "sns.set_style('darkgrid')", "plt.style.use('ggplot')", "plt.rc('font', size=14)"]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_how_figures_will_look_is_said_by_all(changed, look):
+    changed(imports="import matplotlib.pyplot as plt\nimport seaborn as sns", end=look)
+
+
 @pytest.mark.parametrize("mode", ["'r'", "mode='r'", ""])
 def test_a_file_of_arrays_that_is_read_is_opened_by_all(changed, mode):
     reads = f"with h5py.File('rows.h5'{', ' * bool(mode)}{mode}) as file:\n    rows = file['rows'][:]"
