@@ -61,7 +61,7 @@ class Modes:
         self._making: dict[ast.stmt, str] = {s: _key(named) for named in program.models for s in _makers(named)}
         self._home = program.home
         self._wanted = self._models.keys() | {_FORMER + key for key in self._models}
-        is_entered_once = _is_entered_once(facts, program)
+        self._is_entered_once = is_entered_once = _is_entered_once(facts, program)
         marks = (_UNMADE, _FORMER) if is_entered_once else (_UNMADE,)
         self._run = self._wanted if is_entered_once else frozenset(self._models)  # in what a home does with its models
         self._start = frozenset(mark + key for key in self._models for mark in marks) | _later(program)
@@ -146,7 +146,16 @@ class Modes:
             for call in calls
         ]
         reached = [each for each in found if each[1]]
-        return reached or [(_NONE, _decorated(self._facts, unit, _NOTHING))]
+        return reached or [(_NONE, _decorated(self._facts, unit, self._unseen()))]
+
+    def _unseen(self) -> States:
+        """What holds where nobody is seen to come from: of models made before, what holds at the end of the home."""
+        if not self._is_entered_once or any(self._facts.unit(made) is not self._home for made in self._making):
+            return _NOTHING
+        run = _Run(self, _NONE)
+        run.of(self._home, frozenset({self._start}))
+        held = frozenset.intersection(*(_joined(run.returned) or _NOTHING))
+        return frozenset({frozenset(mark for mark in held if mark.startswith(_FORMER))})
 
     def _given(self, call: ast.Call, unit: Function, outer: Given) -> Given:
         """The models that a call passes for the parameters of a function that keep them."""

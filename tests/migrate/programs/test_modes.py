@@ -249,6 +249,45 @@ def test_models_that_an_object_makes(decide, name):
     assert bool(conversion.shared) is is_shared
 
 
+UNSEEN = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Agent:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(1, 1), nn.Dropout(0.1))
+        self.opt = optim.SGD(self.net.parameters(), lr=0.1)
+        rows = TensorDataset(torch.ones(64, 1), torch.ones(64, 1))
+        self.train, self.test = DataLoader(rows, 16, shuffle=True), DataLoader(rows, 16)
+
+    def run(self):
+        self.net.train()
+        for x, y in self.train:
+            self.opt.zero_grad()
+            nn.functional.mse_loss(self.net(x), y).backward()
+            self.opt.step()
+        print(self.measure())
+
+    def measure(self):
+        {mode}
+        right = 0
+        with torch.no_grad():
+            for x, y in self.test:
+                right += (self.net(x) == y).sum()
+        return right
+
+globals()[input()]().run()
+"""
+
+
+@pytest.mark.parametrize(("mode", "is_shared"), [("self.net.eval()", True), ("pass", False)])
+def test_models_of_an_object_that_nobody_is_seen_to_make(decide, mode, is_shared):
+    _, conversion = decide(UNSEEN.format(mode=mode))
+
+    assert bool(conversion.shared) is is_shared
+
+
 BEGUN = """
 {first}
 {second}
