@@ -357,7 +357,7 @@ def _check_result(facts: Facts, statement: ast.stmt, name: str, reading: list[as
     if why := folded(facts, statement, name, reading):
         raise NotShared(why)
     assert isinstance(statement, ast.Assign)  # which gives the result its names
-    if is_tuple_of_more(facts, statement.value, reading):
+    if is_tuple_of_more(facts, statement.value, reading, is_one=not isinstance(statement.targets[0], ast.Name)):
         raise NotShared(f"{name} may hold a loss beside rows")
 
 

@@ -58,11 +58,19 @@ def carried(statement: ast.stmt, before: Sequence[ast.stmt], targets: set[str]) 
     return min(state) if state else None
 
 
-def is_tuple_of_more(facts: Facts, result: ast.expr, reading: Sequence[ast.expr]) -> bool:
-    """Whether the model's result is taken apart by position: a loss may lie beside the rows."""
+def is_tuple_of_more(facts: Facts, result: ast.expr, reading: Sequence[ast.expr], *, is_one: bool = False) -> bool:
+    """Whether the model's result is taken apart by position: a loss may lie beside the rows.
+
+    Of what is one of several already, `recon, mu = model(x)`, the first few, `recon[:8]`, are rows.
+    """
     if not isinstance(result, ast.Call) or _gives_one(facts, result):
         return False
-    return any(_is_taken_apart(facts, node) for node in reading)
+    return any(_is_taken_apart(facts, node) and not (is_one and _is_cut(facts, node)) for node in reading)
+
+
+def _is_cut(facts: Facts, node: ast.expr) -> bool:
+    parent = facts.tree(node).parents[node]
+    return isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Slice)
 
 
 def is_listed(facts: Facts, loop: ast.AST, name: str) -> bool:

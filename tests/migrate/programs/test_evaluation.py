@@ -249,6 +249,7 @@ LOSING = {
     "the mean of one of several": ("return self.both(out)", "out, value = net(x)\ncorrect += value.mean()"),
     "by position": ("return mean, out", "result = net(x)\nfound.append(result[1])"),
     "several by position": ("return mean, out", "result = net(x)\nmean, out = result[:2]\nfound.append(out)"),
+    "one of several, taken apart": ("return pairs, x", "out, value = net(x)\nfound.append((out[0], value))"),
     "fields": ("return out", "result = net(x)\nfound.append(result.logits)"),
     "a field at once": ("return out", "found.append(net(x).logits)"),
     "a state": ("return out, x", "out, state = net(x, state)\nfound.append((out, state))"),
@@ -270,6 +271,13 @@ def test_shared_where_a_model_gives_one_tensor(decide, body):
     _, conversion = decide(text.replace("net = nn.Linear(1, 1)", "net = Losing()"))
 
     assert conversion.shared
+
+
+def test_shared_where_the_first_rows_of_one_of_several_results_are_read(decide):
+    text = source("out, again = net(x)\nfound.append((out[:8], again))", data=RESULTS.format(result="return out, x"))
+    _, conversion = decide(text.replace("net = nn.Linear(1, 1)", "net = Losing()"))
+
+    assert [evaluation.names for evaluation in conversion.shared] == [("out", "again")]
 
 
 def test_lists_of_a_batch_are_gathered_by_themselves(decide):
