@@ -150,10 +150,10 @@ class Modes:
 
     def _unseen(self) -> States:
         """What holds where nobody is seen to come from: of models made before, what holds at the end of the home."""
-        if not self._is_entered_once or any(self._facts.unit(made) is not self._home for made in self._making):
+        if not self._is_entered_once or (home := self._home) is None or {*map(self._facts.unit, self._making)} - {home}:
             return _NOTHING
         run = _Run(self, _NONE)
-        run.of(self._home, frozenset({self._start}))
+        run.of(home, frozenset({self._start}))
         held = frozenset.intersection(*(_joined(run.returned) or _NOTHING))
         return frozenset({frozenset(mark for mark in held if mark.startswith(_FORMER))})
 
