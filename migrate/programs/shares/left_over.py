@@ -14,14 +14,14 @@ from migrate.analysis.units import Function
 from migrate.programs.shares.averages import Averages, Averaging
 from migrate.programs.shares.feeding import fed, fed_by
 from migrate.programs.shares.joins import apart
-from migrate.programs.shares.own_places import is_filling, own_places
+from migrate.programs.shares.own_places import holds_own_parts, is_filling, own_places
 from migrate.programs.shares.own_sums import joined_below
 from migrate.programs.shares.read_after import ReadAfter
 from migrate.programs.shares.trail import Trail
 from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import appended, holds_own, is_own, statements_after
 from migrate.programs.values.below import below
-from migrate.programs.values.kept import filled
+from migrate.programs.values.kept import filled, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from migrate.programs.values.accumulators import Accumulator
 
 _NOTHING = Averages()
+_LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Raise)
 _DEEPEST = 4  # calls between a training loop and what it leaves in attributes
 
 
@@ -46,7 +47,9 @@ def left_over(
     """Names that are not joined, hold something of the process's own batches, and are read after the loop."""
     read = ReadAfter()
     read.over(statements_after(facts, loop.node), set())
-    own = _own_names(facts, loop, accumulated, joined) - averaged.names
+    own = _own_names(facts, loop, accumulated, joined)
+    own |= _own_counts(facts, loop) - {each.name for each in accumulated if each.joined is not None}
+    own -= averaged.names
     own -= joined_below(facts, loop, own)
     return sorted(filter(read.has, own))
 
@@ -236,8 +239,10 @@ def _own_names(
         if node in whole:
             continue
         if isinstance(node, ast.Assign):
+            is_made_of = isinstance(node.value, ast.Dict | ast.Tuple) and holds_own_parts(facts, loop, node.value)
             for target in node.targets:
-                kept |= {n.id for n in walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
+                names = {n.id for n in walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
+                kept |= {target.id} if is_made_of and isinstance(target, ast.Name) else names
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             if holds_own(facts, loop, node.value):
                 kept.add(node.target.id)
@@ -247,6 +252,26 @@ def _own_names(
     for each in below(facts, loop.node):
         kept |= {name for name in own_places(facts, loop, each.unit.node, whole) if each.shares(name)}
     return kept - {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}
+
+
+def _own_counts(facts: Facts, loop: LoopFact) -> set[str]:
+    """What is counted where the process's own batches say so: `if guess == label: right += 1`."""
+    whole = evaluating(facts, loop)
+    added = (node for node in walk(loop.node) if isinstance(node, ast.AugAssign) and node not in whole)
+    return {place for node in added if _is_met_by_some(facts, loop, node) for place in place_of(node.target)}
+
+
+def _is_met_by_some(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
+    """Whether code in a loop goes by the process's own batches; not by a test to leave the step, on which all agree."""
+    below = node
+    for above in facts.tree(node).up(node):
+        if above is loop.node:
+            return False
+        asked = above.test if isinstance(above, ast.If) else above.iter if isinstance(above, ast.For) else None
+        if asked is not None and below is not asked and holds_own(facts, loop, asked):
+            return not any(isinstance(inner, _LEAVING) for inner in walk(above))
+        below = above
+    return False
 
 
 def _base(node: ast.expr) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, walk
-from migrate.programs.values.accumulators import is_own
+from migrate.programs.values.accumulators import holds_own, is_own
 from migrate.programs.values.kept import FILLING, filled, is_place, place_of
 from migrate.programs.values.sources import received
 
@@ -41,8 +41,9 @@ def own_places(
         if isinstance(node, ast.Call) and depth > 0:
             found |= _filled_by(facts, loop, node, depth - 1)
         for target, value in _put(facts, node):
-            if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and _holds_own(facts, loop, value):
-                found |= place_of(target)
+            if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
+                if holds_own_parts(facts, loop, value) or _is_found_by_own(facts, loop, target):
+                    found |= place_of(target)
     return found
 
 
@@ -83,7 +84,12 @@ def _may_be_filled(facts: Facts, node: ast.expr) -> bool:
     return not isinstance(node, ast.Name) or Role.CONTAINER in roles(facts.values(node))
 
 
-def _holds_own(facts: Facts, loop: LoopFact, value: ast.expr) -> bool:
-    """Whether a value is of the process's own batches, or a dictionary that is written there and holds such."""
-    parts = value.values if isinstance(value, ast.Dict) else [value]
+def holds_own_parts(facts: Facts, loop: LoopFact, value: ast.expr) -> bool:
+    """Whether a value is of the process's own batches, or a dictionary or tuple that is written out and holds such."""
+    parts = value.values if isinstance(value, ast.Dict) else value.elts if isinstance(value, ast.Tuple) else [value]
     return any(is_own(facts, loop, part) for part in parts)
+
+
+def _is_found_by_own(facts: Facts, loop: LoopFact, target: ast.expr) -> bool:
+    """`matrix[label, guess] += 1`: whether a place among others is found by the process's own batches."""
+    return isinstance(target, ast.Subscript) and holds_own(facts, loop, target.slice)

@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
-from migrate.analysis.syntax import DEFINITIONS, reads, same, walk, writes
+from migrate.analysis.syntax import DEFINITIONS, reads, walk, writes
 from migrate.analysis.units import Function
-from migrate.programs.values.additions import addition_of, counted, grown
+from migrate.programs.values.additions import additions, counted, grown
 from migrate.programs.values.begins import begins_before
 from migrate.programs.values.below import below, set_below
 from migrate.programs.values.divided import Division, Joined, division
@@ -78,7 +78,7 @@ def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
 
 
 def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
-    is_empty = set_up_before(facts, loop, name) is loop.node
+    is_empty = _is_list(facts, loop, name) and set_up_before(facts, loop, name) is loop.node
     return is_empty and all(_are_numbers(facts, value) for value in added) and is_only_read(facts, loop.node, name)
 
 
@@ -108,8 +108,13 @@ def appended(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
             found.setdefault(node.func.value.id, []).append(node.args[0])
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
             if _is_list(facts, loop, node.target.id):
-                found.setdefault(node.target.id, []).append(node.value)
+                found.setdefault(node.target.id, []).append(_only(node.value))
     return found
+
+
+def _only(node: ast.expr) -> ast.expr:
+    """The item of a list that is written out and has one: `losses += [loss.item()]`."""
+    return node.elts[0] if isinstance(node, ast.List) and len(node.elts) == 1 else node
 
 
 def is_read_later(later: Sequence[ast.stmt], name: str) -> bool:
@@ -122,22 +127,22 @@ def is_read_later(later: Sequence[ast.stmt], name: str) -> bool:
 
 
 def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
-    for name, additions in grown(facts, loop).items():
-        if _is_list(facts, loop, name) or any(addition_of(each) is None for each in set_below(facts, loop.node, name)):
+    for name, summands in grown(facts, loop).items():
+        if _is_list(facts, loop, name) or any(not additions(each) for each in set_below(facts, loop.node, name)):
             continue
-        numbers = {is_number(facts, addition) for addition in additions}
+        numbers = {is_number(facts, addition) for addition in summands}
         if numbers == {True} and _begins_as_tensor(facts, loop, name):
             numbers = {False}
         anchor = set_up_before(facts, loop, name)
         if not name.isidentifier():
-            for kept in _kept(facts, loop, name, anchor, numbers, additions):
-                yield replace(kept, grows=grows(facts, loop, additions))
+            for kept in _kept(facts, loop, name, anchor, numbers, summands):
+                yield replace(kept, grows=grows(facts, loop, summands))
         elif anchor is not None:  # else it begins in each step, or elsewhere
             number = numbers.pop() if len(numbers) == 1 else None
-            divided = _divided(facts, loop, name, anchor, additions)
+            divided = _divided(facts, loop, name, anchor, summands)
             joined, lengths = (divided.joined, divided.lengths) if divided is not None else (None, ())
-            inside, growing = _is_read_inside(anchor, name), grows(facts, loop, additions)
-            is_numeric = _begins_as_number(facts, loop, name) and not any(map(partial(is_foreign, facts), additions))
+            inside, growing = _is_read_inside(anchor, name), grows(facts, loop, summands)
+            is_numeric = _begins_as_number(facts, loop, name) and not any(map(partial(is_foreign, facts), summands))
             yield Accumulator(name, loop, anchor, number, joined, inside, growing, is_numeric, lengths)
 
 
@@ -174,9 +179,11 @@ def _kept(
 
 def _is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
     """Whether a name begins as a list: `found += out.tolist()` adds no numbers up."""
+    made = {v.origin for each in facts.bindings_in(loop.unit) if each.target == name for v in each.values}
     return any(
-        binding.target == name and any(isinstance(value.origin, (ast.List, ast.ListComp)) for value in binding.values)
-        for binding in facts.bindings_in(loop.unit)
+        isinstance(origin, (ast.List, ast.ListComp))
+        or (isinstance(origin, ast.Call) and "builtins.list" in facts.called(origin))
+        for origin in made
     )
 
 
@@ -306,12 +313,10 @@ def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
 
 def _is_read_inside(anchor: ast.stmt, name: str) -> bool:
     """Whether the name is read before the shares are joined, other than to add to it."""
-    grown = {
-        id(n.value.left)
-        for n in walk(anchor)
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.BinOp) and same(n.targets[0], n.value.left)
-    }
+    adding = (n.value for n in walk(anchor) if isinstance(n, ast.Assign) and additions(n))
+    sums = (part for value in adding for part in (value.elts if isinstance(value, ast.Tuple) else [value]))
+    added_to = {id(part.left) for part in sums if isinstance(part, ast.BinOp)}
     return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and id(n) not in grown
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and id(n) not in added_to
         for n in walk(anchor)
     )

@@ -33,20 +33,27 @@ def added(facts: Facts, code: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     In functions that it calls, what is added to places that it has, too.
     """
     for node in walk(code):
-        if (found := addition_of(node)) is not None:
-            yield found
+        yield from additions(node)
     for each in below(facts, code):
-        found_there = map(addition_of, facts.own(each.unit))
-        yield from (found for found in found_there if found is not None and each.shares(ast.unparse(found[0])))
+        there = (found for node in facts.own(each.unit) for found in additions(node))
+        yield from ((target, value) for target, value in there if each.shares(ast.unparse(target)))
 
 
-def addition_of(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    """The target of a statement that adds to it, and what it adds."""
+def additions(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of a statement that adds to them, and what it adds: `total, n = total + loss, n + 1`, too."""
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-        return node.target, node.value
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
-        return (node.targets[0], node.value.right) if same(node.targets[0], node.value.left) else None
-    return None
+        return [(node.target, node.value)]
+    if not isinstance(node, ast.Assign):
+        return []
+    target, value = node.targets[0], node.value
+    pairs = [(target, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = list(zip(target.elts, value.elts, strict=True))
+    return [
+        (to, by.right)
+        for to, by in pairs
+        if isinstance(by, ast.BinOp) and isinstance(by.op, ast.Add) and same(to, by.left)
+    ]
 
 
 def counted(facts: Facts, loop: ast.AST) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import DEFINITIONS, LOOPS, reads, walk
 from migrate.analysis.units import Function
-from migrate.programs.values.additions import added, addition_of
+from migrate.programs.values.additions import added, additions
 from migrate.programs.values.below import below, is_on_own, set_below
 from migrate.programs.values.kept import sets
 
@@ -90,8 +90,8 @@ def _is_alone(facts: Facts, loop: ast.stmt, name: str) -> bool:
     """Whether nothing adds to a place but a loop, and what it calls."""
     entered = (node for each in below(facts, loop) if each.shares(name) for node in facts.own(each.unit))
     mine = {id(node) for node in (*walk(loop), *entered)}
-    additions = ((node, addition_of(node)) for node in walk(facts.tree(loop).root))
-    return all(id(node) in mine for node, found in additions if found is not None and ast.unparse(found[0]) == name)
+    around = (node for node in walk(facts.tree(loop).root) if id(node) not in mine)
+    return not any(ast.unparse(target) == name for node in around for target, _ in additions(node))
 
 
 def _begins_with_call(facts: Facts, node: ast.AST, name: str, depth: int) -> bool:
