@@ -126,10 +126,10 @@ class Apex:
             if not isinstance(found, (ast.Name, ast.Attribute)) or self._sources.option(found) is not None:
                 break
             is_parameter = isinstance(found, ast.Name) and found.id in getattr(unit, "parameter_names", ())
-            given = self._sources.given(found)
-            if is_parameter or not given.complete or len(given.expressions) != 1:
+            given = self._sources.given(found).only
+            if is_parameter or given is None:
                 break
-            found = self.presence.rest(given.expressions[0]) or found
+            found = self.presence.rest(given) or found
         is_parameter = isinstance(found, ast.Name) and found.id in getattr(unit, "parameter_names", ())
         is_there = is_parameter and not any(b.target == ast.unparse(found) for b in self.facts.bindings_in(unit))
         return found if is_there or self._sources.option(found) is not None else node

@@ -123,9 +123,9 @@ def _called(facts: Facts, node: ast.Call, depth: int) -> str:
 
 def _named(facts: Facts, node: ast.expr, depth: int) -> str:
     if depth and isinstance(node, (ast.Name, ast.Attribute)):
-        given = facts.once(Sources).given(node)
-        if given.complete and len(given.expressions) == 1:
-            return _text(facts, given.expressions[0], depth - 1)
+        given = facts.once(Sources).given(node).only
+        if given is not None:
+            return _text(facts, given, depth - 1)
     texts = {value.name if value.role is Role.TEXT else ANY for value in facts.values(node)}
     if len(texts) == 1 and ANY not in (text := texts.pop()):
         return text

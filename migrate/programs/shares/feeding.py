@@ -39,11 +39,26 @@ def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]
     return found
 
 
+class _Fed:
+    """What was found of each loop: it is asked for at each call of one."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.by: dict[ast.AST, dict[str, list[ast.Call]]] = {}
+
+
 def fed_by(facts: Facts, loop: LoopFact) -> dict[str, list[ast.Call]]:
     """The same for a loop with the functions that it calls, as far as it has a name for the objects.
 
     These are places that both have, `self.losses`, and what the loop hands over: `step(x, y, losses)`.
     """
+    known = facts.once(_Fed).by
+    if loop.node not in known:
+        known[loop.node] = _fed_by(facts, loop)
+    return known[loop.node]
+
+
+def _fed_by(facts: Facts, loop: LoopFact) -> dict[str, list[ast.Call]]:
     found = {place: [*calls] for place, calls in fed(facts, loop, loop.node).items()}
     for each in below(facts, loop.node):
         for place, calls in fed(facts, loop, each.unit.node).items():

@@ -263,14 +263,12 @@ def _own_counts(facts: Facts, loop: LoopFact) -> set[str]:
 
 def _is_met_by_some(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     """Whether code in a loop goes by the process's own batches; not by a test to leave the step, on which all agree."""
-    below = node
     for above in facts.tree(node).up(node):
         if above is loop.node:
             return False
         asked = above.test if isinstance(above, ast.If) else above.iter if isinstance(above, ast.For) else None
-        if asked is not None and below is not asked and holds_own(facts, loop, asked):
+        if asked is not None and holds_own(facts, loop, asked):  # a statement stands in no test
             return not any(isinstance(inner, _LEAVING) for inner in walk(above))
-        below = above
     return False
 
 

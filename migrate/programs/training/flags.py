@@ -141,9 +141,7 @@ class _Loop:
         sides: list[tuple[set[ast.AST], bool | None]] = []
         for call, made in self._handing_loaders():
             told = passed(call, unit, subject.id) or default(unit, subject.id)
-            values = self._phases.constants(told) if told is not None else []
-            holds = {truth(self._phases.meant(flag.test), flag.subject, value) for value in values}
-            sides.append((made, holds.pop() if len(holds) == 1 else None))
+            sides.append((made, self._told(flag, told) if told is not None else None))
         return self._apart(sides, trains=flag.holds_means_training)
 
     def _chosen(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
@@ -162,18 +160,21 @@ class _Loop:
 
     def _dealt(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
         """The same, where a loop around it deals both out: `for phase, loader in [...]`, `loader = loaders[phase]`."""
-        loader, meant = self._iterated(), self._phases.meant(flag.test)
+        loader = self._iterated()
         if loader is None:
             return set()
         rounds = dealt(self._facts, loader) or by_key(self._facts, loader, subject)
         if any(subject.id not in each for each in rounds):
             return set()
-        sides: list[tuple[set[ast.AST], bool | None]] = []
-        for each in rounds:
-            holds = {truth(meant, flag.subject, value) for value in self._phases.constants(each[subject.id])}
-            made = self._facts.loaders(self._facts.values(each[loader.id]))
-            sides.append((made, holds.pop() if len(holds) == 1 else None))
-        return self._apart(sides, trains=flag.holds_means_training)
+        loaders = [self._facts.loaders(self._facts.values(each[loader.id])) for each in rounds]
+        told = [self._told(flag, each[subject.id]) for each in rounds]
+        return self._apart(list(zip(loaders, told, strict=True)), trains=flag.holds_means_training)
+
+    def _told(self, flag: Flag, given: ast.expr) -> bool | None:
+        """Whether the test of a flag holds for what its subject is given; None: it may, and may not."""
+        meant = self._phases.meant(flag.test)
+        holds = {truth(meant, flag.subject, value) for value in self._phases.constants(given)}
+        return holds.pop() if len(holds) == 1 else None
 
     def _holds(self, test: ast.expr | None, flag: Flag, subject: ast.Name) -> bool | None:
         """Whether a test is that of the flag (True), or its opposite."""
@@ -195,10 +196,10 @@ class _Loop:
             name = self._with_loaders(expression)
             if name is None:
                 break
-            found, given = name, self._sources.given(name)
-            if not given.complete or len(given.expressions) != 1 or not isinstance(given.expressions[0], ast.Call):
+            found, given = name, self._sources.given(name).only
+            if not isinstance(given, ast.Call):
                 break
-            expression = given.expressions[0]
+            expression = given
         return found
 
     def _with_loaders(self, expression: ast.expr) -> ast.Name | None:

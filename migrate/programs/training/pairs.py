@@ -11,6 +11,8 @@ from migrate.programs.values.sources import Sources
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
 
+_DEEPEST = 4  # names that hand pairs on
+
 
 def dealt(facts: Facts, name: ast.Name) -> list[dict[str, ast.expr]]:
     """What the names are given in each round of the loop around a name which deals them out; empty: not in sight."""
@@ -26,17 +28,22 @@ def dealt(facts: Facts, name: ast.Name) -> list[dict[str, ast.expr]]:
 
 def by_key(facts: Facts, name: ast.Name, key: ast.Name) -> list[dict[str, ast.expr]]:
     """The same of a name that is taken out of a dictionary by another one: `loader = loaders[phase]`."""
-    given = facts.once(Sources).given(name)
-    item = given.expressions[0] if given.complete and len(given.expressions) == 1 else None
+    item = facts.once(Sources).given(name).only
     if not isinstance(item, ast.Subscript) or ast.unparse(item.slice) != key.id:
         return []
     return [{key.id: each, name.id: value} for each, value in _literal(facts, item.value)]
 
 
-def _rows(facts: Facts, node: ast.expr) -> list[list[ast.expr]]:
+def container(facts: Facts, node: ast.expr) -> ast.AST | None:
+    """Where the one list or dictionary was made that an expression is."""
+    made = [value.origin for value in facts.values(node) if value.role is Role.CONTAINER]
+    return made[0] if len(made) == 1 else None
+
+
+def _rows(facts: Facts, node: ast.expr, depth: int = _DEEPEST) -> list[list[ast.expr]]:
     if isinstance(node, ast.Name):
-        given = facts.once(Sources).given(node)
-        return _rows(facts, given.expressions[0]) if given.complete and len(given.expressions) == 1 else []
+        given = facts.once(Sources).given(node).only
+        return _rows(facts, given, depth - 1) if given is not None and depth else []
     if isinstance(node, (ast.Tuple, ast.List)):
         rows = [each.elts for each in node.elts if isinstance(each, (ast.Tuple, ast.List))]
         return rows if len(rows) == len(node.elts) else []
@@ -52,7 +59,7 @@ def _rows(facts: Facts, node: ast.expr) -> list[list[ast.expr]]:
 
 def _literal(facts: Facts, node: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """The keys of a dictionary that is written out, with what is under them."""
-    made = [value.origin for value in facts.values(node) if value.role is Role.CONTAINER]
-    if len(made) != 1 or not isinstance(held := made[0], ast.Dict) or None in held.keys:
+    held = container(facts, node)
+    if not isinstance(held, ast.Dict) or None in held.keys:
         return []
     return [(key, value) for key, value in zip(held.keys, held.values, strict=True) if key is not None]

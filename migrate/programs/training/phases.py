@@ -153,24 +153,25 @@ class Phases:
         given = may_pass(call, unit, subject.id)
         told = [self.constants(each) for each in given]
         if told and all(told):
-            return self._answered(flag, [value for values in told for value in values])
+            return self._answered(flag, [value for values in told for value in values], complete=True)
         if flag.test is subject and len(given) == 1 and isinstance(given[0], ast.Compare):  # `phase == "train"`
             return self._asked(loop, given[0], in_body=flag.holds_means_training) or flag
         return flag
 
-    def _answered(self, flag: Flag, values: list[object]) -> Flag:
+    def _answered(self, flag: Flag, values: list[object], *, complete: bool) -> Flag:
+        """A flag with the values that make the loop train, and those that do not; as it was, if that is not known."""
         held = [truth(self.meant(flag.test), flag.subject, value) for value in values]
         if None in held:
             return flag
         pairs = list(zip(values, held, strict=True))
         trains = tuple(value for value, holds in pairs if holds is flag.holds_means_training)
         evaluates = tuple(value for value, holds in pairs if holds is not flag.holds_means_training)
-        return replace(flag, trains=trains, evaluates=evaluates, complete=True)
+        return replace(flag, trains=trains, evaluates=evaluates, complete=complete)
 
     def _chosen(self, loop: Loop, call: ast.Call, unit: Function) -> list[Flag]:
         """The flags by which a name got the function that is called by it: `step = self.train_step if train else ...`.
 
-        None, if it gets the function in several places.
+        There are none where it gets the function in several places.
         """
         given = self._sources.given(call.func) if isinstance(call.func, ast.Name) else None
         parts = [way for expression in given.expressions for way in ways(self._facts, expression)] if given else []
@@ -188,24 +189,15 @@ class Phases:
             return None
         (subject,) = subjects
         values, complete = self._values(subject)
-        trains: list[object] = []
-        evaluates: list[object] = []
-        for value in values:
-            holds = truth(meant, subject, value)
-            if holds is None:
-                return Flag(test, subject, in_body, (), (), complete=False)
-            (trains if holds is in_body else evaluates).append(value)
-        return Flag(test, subject, in_body, tuple(trains), tuple(evaluates), complete)
+        return self._answered(Flag(test, subject, in_body, (), (), complete=False), values, complete=complete)
 
     def meant(self, test: ast.expr) -> ast.expr:
         """The comparison that a flag stands for: `is_train` for `split == "train"`."""
         for _ in range(4):
-            given = self._sources.given(test) if isinstance(test, (ast.Name, ast.Attribute)) else None
-            if given is None or not given.complete or len(given.expressions) != 1:
+            given = self._sources.given(test).only if isinstance(test, (ast.Name, ast.Attribute)) else None
+            if not isinstance(given, (ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp)):
                 break
-            if not isinstance(given.expressions[0], (ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp)):
-                break
-            (test,) = given.expressions
+            test = given
         return test
 
     def _values(self, subject: ast.expr) -> tuple[list[object], bool]:

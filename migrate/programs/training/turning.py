@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.programs.training.pairs import container
 from migrate.programs.training.phases import Phase, Phases
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ def _item(loop: LoopFact, subject: ast.expr) -> ast.Subscript | None:
 
 
 def _held(facts: Facts, item: ast.Subscript) -> ast.DictComp | ast.Dict | None:
-    made = [value.origin for value in facts.values(item.value) if value.role is Role.CONTAINER]
-    return made[0] if len(made) == 1 and isinstance(made[0], (ast.DictComp, ast.Dict)) else None
+    made = container(facts, item.value)
+    return made if isinstance(made, (ast.DictComp, ast.Dict)) else None
 
 
 def _keys(held: ast.DictComp) -> list[str]:

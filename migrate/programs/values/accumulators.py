@@ -18,7 +18,7 @@ from migrate.analysis.syntax import DEFINITIONS, reads, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.additions import additions, counted, grown
 from migrate.programs.values.begins import begins_before
-from migrate.programs.values.below import below, set_below
+from migrate.programs.values.below import set_below, sharing
 from migrate.programs.values.divided import Division, Joined, division
 from migrate.programs.values.kept import divisors_of, is_only_read, is_read
 from migrate.programs.values.numbers import is_foreign, is_number
@@ -166,8 +166,7 @@ def _kept(
     if anchor is not loop.node or len(numbers) > 1 or None in numbers:
         return
     around, parents = list(walk(facts.tree(loop.node).root)), facts.tree(loop.node).parents
-    entered = [node for each in below(facts, loop.node) if each.shares(name) for node in facts.own(each.unit)]
-    within = {id(node) for node in (*walk(loop.node), *entered)}
+    within = {id(node) for node in (*walk(loop.node), *sharing(facts, loop.node, name))}
     later = [node for statement in statements_after(facts, anchor) for node in walk(statement)]
     if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
         divided = [*divisors_of(later if "[" in name else around, name), *by_callers(facts, loop, name)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import DEFINITIONS, LOOPS, reads, walk
 from migrate.analysis.units import Function
 from migrate.programs.values.additions import added, additions
-from migrate.programs.values.below import below, is_on_own, set_below
+from migrate.programs.values.below import is_on_own, set_below, sharing
 from migrate.programs.values.kept import sets
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def begins_before(facts: Facts, loop: ast.stmt, name: str) -> ast.stmt | None:
 def _around(facts: Facts, statement: ast.stmt) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """What stands before a statement in its block, and behind it."""
     block = facts.tree(statement).block(statement)
-    position = next(i for i, each in enumerate(block) if each is statement)
+    position = block.index(statement)
     return list(block[:position]), list(block[position + 1 :])
 
 
@@ -88,8 +88,7 @@ def _is_set_anew(facts: Facts, later: Sequence[ast.stmt], name: str) -> bool:
 
 def _is_alone(facts: Facts, loop: ast.stmt, name: str) -> bool:
     """Whether nothing adds to a place but a loop, and what it calls."""
-    entered = (node for each in below(facts, loop) if each.shares(name) for node in facts.own(each.unit))
-    mine = {id(node) for node in (*walk(loop), *entered)}
+    mine = {id(node) for node in (*walk(loop), *sharing(facts, loop, name))}
     around = (node for node in walk(facts.tree(loop).root) if id(node) not in mine)
     return not any(ast.unparse(target) == name for node in around for target, _ in additions(node))
 

@@ -74,9 +74,14 @@ def below(facts: Facts, code: ast.AST) -> tuple[Below, ...]:
     return facts.once(_Entered).by(code)
 
 
+def sharing(facts: Facts, code: ast.AST, name: str) -> Iterator[ast.AST]:
+    """The nodes of those functions in which a place is the one of the code's own function."""
+    return (node for each in below(facts, code) if each.shares(name) for node in facts.own(each.unit))
+
+
 def set_below(facts: Facts, code: ast.AST, name: str) -> list[ast.Assign | ast.AnnAssign]:
     """Where the functions that code calls give a place a value that the code's own function has, too."""
-    nodes = (node for each in below(facts, code) if each.shares(name) for node in facts.own(each.unit))
+    nodes = sharing(facts, code, name)
     return [node for node in nodes if isinstance(node, (ast.Assign, ast.AnnAssign)) and sets(node, name)]
 
 

@@ -54,8 +54,7 @@ def _is_fixed(facts: Facts, over: ast.expr) -> bool:
 def range_of(facts: Facts, over: ast.expr) -> list[ast.expr]:
     """What a range is made of, also inside of a progress bar, and of a bar that has a name."""
     if isinstance(over, ast.Name):
-        given = facts.once(Sources).given(over)
-        over = given.expressions[0] if given.complete and len(given.expressions) == 1 else over
+        over = facts.once(Sources).given(over).only or over
     if not isinstance(over, ast.Call) or not over.args:
         return []
     return list(over.args) if facts.called(over) & _RANGES else range_of(facts, over.args[0])

@@ -33,6 +33,11 @@ class Given:
     expressions: tuple[ast.expr, ...]
     complete: bool
 
+    @property
+    def only(self) -> ast.expr | None:
+        """The one expression that it was given; None: there may be others, or none."""
+        return self.expressions[0] if self.complete and len(self.expressions) == 1 else None
+
 
 UNKNOWN = Given((), complete=False)
 
