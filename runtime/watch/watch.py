@@ -4,7 +4,8 @@
   the other processes every second where they are. A process that has ended, or all waiting for each other, is an error
   here; a process that runs other code is a warning.
 * A thread answers when other processes ask. Now and then it also looks whether the script hangs in a collective of
-  PyTorch or in backward, where nothing can be raised: then it ends the process with the report.
+  PyTorch or in backward, where nothing can be raised: then it ends the process with the report. So it does where a
+  collective of the runtime does not come back from beginning: NCCL connects to the others in the first one of its kind.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Watch:
         self._failures: dict[int, Report] = {}
         self._call = ""
         self._call_since = 0.0
+        self._is_beginning = False
         self._sample: tuple[FrameType | None, int, float] = (None, -1, 0.0)
         self._sample_at = self._still_since = time.monotonic()
         self._warn_after_s = WARN_AFTER_S
@@ -69,13 +71,15 @@ class Watch:
         try:
             self._wait(start, _is_done_on_host if on_host else _is_done_on_device)
         finally:
-            self._call = ""
+            self._call, self._is_beginning = "", False
 
     def _wait(self, start: Callable[[], Any], is_done: Callable[[Any, float], bool]) -> None:
         self._warn_after_s = WARN_AFTER_S
         seconds = ASK_AFTER_S
         try:
+            self._is_beginning = True
             work = start()
+            self._is_beginning = False
             while not is_done(work, seconds):
                 self._look()
                 seconds = ASK_EVERY_S
@@ -203,14 +207,16 @@ class Watch:
             try:
                 connection, _ = self._server.accept()
             except (TimeoutError, socket.timeout):  # noqa: UP041  not the same before 3.10
-                if not dist.is_initialized():
-                    self._server.close()
-                    return
-                self._look_after_script()
+                connection = None
             except OSError:
                 return
-            else:
+            if connection is not None:
                 serve(connection, self.address.word, self._answer)
+            elif dist.is_initialized():
+                self._look_after_script()
+            else:
+                self._server.close()
+                return
 
     def _answer(self, message: dict[str, Any]) -> Report:
         if "failure" in message:
@@ -237,6 +243,8 @@ class Watch:
     def _look_after_script(self) -> None:
         """End the process if it hangs where nobody can raise, and no other process will."""
         mine = self.report()
+        if self._is_beginning and mine.still_s >= LOOK_EVERY_S:
+            self._look_for_script()
         if mine.doing not in (Doing.EXCHANGE, Doing.BACKWARD):
             self._sample = (None, -1, 0.0)  # keeps no frame alive
             return
@@ -251,6 +259,14 @@ class Watch:
             _end_with(text)
         time.sleep(ASK_EVERY_S)
         os._exit(1)
+
+    def _look_for_script(self) -> None:
+        """Ask the others in the place of `_wait`, and end the process with what that would have raised."""
+        try:
+            self._look()
+        except CollectiveError as error:
+            sys.excepthook(CollectiveError, error.with_traceback(None), None)
+            _end_with("")
 
     def close(self) -> None:
         """Answer no more: whoever asks from now on hears that this process has ended."""

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -197,6 +198,44 @@ def test_a_process_that_has_ended_is_named():
     assert "rank 0 waited in gather, at " in first
     assert "for rank 1, which will not come" in first
     assert "rank 1: is no longer there: its script has ended, or it was killed" in first
+
+
+NEVER_BEGINS = """
+import sys, time
+import torch
+from runtime import Accelerator, messages
+from runtime.watch import watch
+
+watch.LOOK_EVERY_S = 0.5
+messages._GATHER = lambda *arguments, **options: time.sleep(60)  # as NCCL does, which connects to the others there
+accelerator = Accelerator(cpu=True)
+if accelerator.is_main_process or sys.argv[1] == "all":
+    {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("who", "call", "said"),
+    [
+        ("main", "accelerator.gather(torch.ones(1))", "rank 1, which will not come"),
+        (
+            "all",
+            "(accelerator.gather if accelerator.is_main_process else accelerator.reduce)(torch.ones(1))",
+            "different places",
+        ),
+    ],
+)
+def test_a_collective_that_does_not_come_back_from_beginning_is_named(tmp_path, who, call, said):
+    (tmp_path / "script.py").write_text(NEVER_BEGINS.format(call=call))
+    command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", "2", "script.py", who]
+    began = time.monotonic()
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode != 0, done.stderr
+    assert time.monotonic() - began < 40
+    assert said in done.stderr
+    assert done.stderr.count("CollectiveError: ") == 1
+    assert "script.py:" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_one_process_is_not_watched():
