@@ -13,7 +13,7 @@ from migrate.analysis.syntax import FUNCTIONS, arguments, own_nodes, root_name
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from migrate.analysis.facts import Facts
 
@@ -40,7 +40,7 @@ def draws_in(facts: Facts, call: ast.Call, mine: Collection[ast.AST], depth: int
     """Whether a call draws weights of some models: `nn.init.normal_(p)` in a loop over the parameters, too."""
     given = [*arguments(call), *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
     entered = [unit for unit in facts.targets(call) if unit.name != "__init__"]
-    parts = set(_names_of_parts(facts, call, mine))
+    parts = _names_of_parts(facts, call, mine)
     if any(root_name(node) in parts or _is_part(facts, node, mine) for node in given):
         handed = {value.unit for argument in call.args for value in facts.values(argument)}  # `net.apply(draw)`
         units = [*entered, *(unit for unit in handed if isinstance(unit, Function))]
@@ -87,14 +87,19 @@ def _is_made_here(facts: Facts, unit: Function, node: ast.expr, depth: int) -> b
     )
 
 
-def _names_of_parts(facts: Facts, call: ast.Call, mine: Collection[ast.AST]) -> Iterator[str]:
-    """The names that loops around a call give to parts of the models: `for p in model.parameters():`."""
-    for above in facts.tree(call).up(call):
+def _names_of_parts(facts: Facts, call: ast.Call, mine: Collection[ast.AST]) -> set[str]:
+    """The names that loops around a call give to parts of the models: `for p in model.parameters():`.
+
+    So does a loop over what an outer one has given: `for child in model.children(): for p in child.parameters():`.
+    """
+    names: set[str] = set()
+    for above in reversed([*facts.tree(call).up(call)]):
         for loop in getattr(above, "generators", (above,)):
             if isinstance(loop, (ast.For, ast.comprehension)):
                 inside = [node for node in ast.walk(loop.iter) if isinstance(node, ast.expr)]
-                if any(_is_part(facts, node, mine) for node in inside):
-                    yield from (node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name))
+                if any(root_name(node) in names or _is_part(facts, node, mine) for node in inside):
+                    names |= {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    return names
 
 
 def _is_part(facts: Facts, node: ast.expr, mine: Collection[ast.AST]) -> bool:

@@ -57,6 +57,7 @@ DRAWN = [
     "model.layer.reset_parameters()",
     "for p in model.parameters(): nn.init.normal_(p)",
     "[p.data.normal_() for p in model.parameters()]",
+    "[nn.init.normal_(p) for part in model.children() for p in part.parameters()]",
     "if True: model.apply(draw)",
 ]
 
@@ -75,7 +76,10 @@ def test_drawn_on_the_device_and_before_prepare(convert_text, drawn):
     assert lines.index(f"    {drawn}") + 2 == lines.index(PREPARE)
 
 
-@pytest.mark.parametrize("drawn", ["nn.init.zeros_(model.layer.bias)", "other = torch.empty(2).normal_()"])
+OTHERS = "[x.normal_() for part in model.children() for x in [torch.empty(2)]]"
+
+
+@pytest.mark.parametrize("drawn", ["nn.init.zeros_(model.layer.bias)", "other = torch.empty(2).normal_()", OTHERS])
 def test_what_draws_no_weights_may_follow(convert_text, drawn):
     _, result = convert_text(program(drawn))
 
