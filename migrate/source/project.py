@@ -268,8 +268,12 @@ class Project:
         return _shown(path.resolve())
 
     def modules_in(self, package: SourceFile) -> tuple[str, ...]:
-        """The names of the modules that lie in the folder of a package, in order."""
-        return tuple(sorted(self._modules_at(package.folder)))
+        """The names of the modules that lie in the folder of a package, packages among them, in order."""
+        inside = (name for name in self.packages_in(package) if self._is_package(package.folder / name))
+        return tuple(sorted({*self._modules_at(package.folder), *inside}))
+
+    def _is_package(self, folder: Path) -> bool:
+        return "__init__.py" in self._names_in(folder)
 
     def _modules_at(self, folder: Path) -> list[str]:
         names = self._names_in(folder)

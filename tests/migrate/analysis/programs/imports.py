@@ -368,6 +368,27 @@ from torch import nn
 def make():
     return nn.Linear(9, 9)
 
+# === a package by a name that is not known, among modules; a folder without a file of its own holds no names
+# --- main.py
+import argparse
+from importlib import import_module
+args = argparse.ArgumentParser().parse_args()
+nets = import_module(f"models.{args.model}")
+net = nets.make()  #: model@models/large/__init__.py:3, model@models/small.py:3
+# --- models/__init__.py
+# --- models/small.py
+from torch import nn
+def make():
+    return nn.Linear(1, 1)
+# --- models/large/__init__.py
+from torch import nn
+def make():
+    return nn.Linear(9, 9)
+# --- models/notes/other.py
+from torch import nn
+def make():
+    return nn.Linear(5, 5)
+
 # === a module of a name that is not known, in a folder that the program adds to its path
 # --- main.py
 import argparse, importlib, os, sys
