@@ -38,6 +38,8 @@ A loop that trains and evaluates by turns, `for x, y in loaders[phase]`, or in a
 
 Left alone: numbers that a training loop shows while it runs (progress bars) are those of one process's share; and where
 the processes cannot share the training data evenly, the samples that fill up the last batch count twice in such sums.
+Rows of samples or classes that the loss of a later step reads (`targets[index] = output.detach()`) stay each process's
+own, which a note says.
 """
 
 from __future__ import annotations
@@ -59,6 +61,7 @@ from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.flags import GRADIENTS, Flagged
 from migrate.programs.training.queues import queues
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
+from migrate.programs.training.rows_kept import rows_kept
 from migrate.programs.values.accumulators import Accumulator
 from migrate.programs.values.divided import Joined
 from migrate.programs.values.lengths import measured
@@ -111,6 +114,9 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     for statement in queues(facts, loop, conversion.program.model_origins):
         queue = ast.unparse(statement.targets[0])
         draft.note(statement, f"the loss compares with {queue}, which each process fills from its own batches only")
+    for filling, rows in rows_kept(facts, loop, conversion.program.model_origins):
+        what = f"the loss is computed from {rows}, whose rows each process fills by its own batches only"
+        draft.note(filling, what, "put in what all have: gather the index and what is put there above it")
     averaged, joined = loops.averaged(loop), loops.joined(loop)
     found = tuple(each for each in loops.accumulated(loop) if each.name not in averaged.names)
     shown = [accumulator.name for accumulator in found if accumulator.read_inside]

@@ -1,0 +1,81 @@
+"""What keeps rows over the steps, of samples or of classes, and has a loss computed from them: `targets[index] = ...`.
+
+Each process fills those of its own batches: what another one has put in stays as it was there. So it is in a loop, in
+functions that the loss comes from and in the `forward` of a loss (temporal ensembling, memory banks, prototypes).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import FROM_LOADER, origins
+from migrate.analysis.syntax import root_name, walk
+from migrate.analysis.units import Function
+from migrate.programs.training.loss_parts import LossParts
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+#: Methods of a tensor that put rows where an index says, which comes second, and those that empty it.
+_BY_INDEX = frozenset({"index_copy_", "index_add_"})
+_EMPTIES = frozenset({"zero_", "fill_"})
+
+
+def rows_kept(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iterator[tuple[ast.stmt, str]]:
+    """The statements of a training loop, and of what its loss comes from, that fill such rows, with what holds them."""
+    parts = LossParts(facts, loop, models)
+    each = parts.each()
+    read = {ast.unparse(part) for part in each if isinstance(part, (ast.Name, ast.Attribute))}
+    for statement, place, index in _filled(walk(loop.node)):
+        given = origins(facts.values(index), *FROM_LOADER) & loop.loaders
+        if given and ast.unparse(place) in read and not _is_set_anew(walk(loop.node), place):
+            yield statement, ast.unparse(place)
+    units = {unit: None for part in each if isinstance(part, ast.Call) for unit in parts.entered(part)}
+    for unit in units:
+        for statement, place, index in _filled(facts.own(unit)):
+            is_kept = unit.itself is not None and root_name(place) == unit.itself.arg and _is_handed(unit, index)
+            if is_kept and ast.unparse(place) in read and not _is_set_anew(facts.own(unit), place):
+                yield statement, ast.unparse(place)
+
+
+def _filled(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.stmt, ast.expr, ast.expr]]:
+    """The statements that put something into rows, what holds these, and which are meant; not the first so many."""
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Subscript(value=place, slice=index)]):
+                found = place, index
+            case ast.AugAssign(target=ast.Subscript(value=place, slice=index)):
+                found = place, index
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=place, attr=name), args=[_, index, *_])):
+                found = place, index
+                if name not in _BY_INDEX:
+                    continue
+            case _:
+                continue
+        if not (isinstance(found[1], ast.Slice) and found[1].lower is None):
+            yield node, *found
+
+
+def _is_handed(unit: Function, index: ast.expr) -> bool:
+    """Whether a function is told by its caller which rows are meant."""
+    names = {node.id for node in walk(index) if isinstance(node, ast.Name)}
+    return bool(names & set(unit.parameter_names))
+
+
+def _is_set_anew(nodes: Iterable[ast.AST], place: ast.expr) -> bool:
+    """Whether each step begins with another one: `matrix = torch.zeros(8, 2)`, `self.matrix.zero_()`."""
+    name = ast.unparse(place)
+    for node in nodes:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            read = {ast.unparse(n) for n in walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))}
+            if name in map(ast.unparse, targets) and name not in read:
+                return True
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _EMPTIES:
+            if ast.unparse(node.func.value) == name:
+                return True
+    return False

@@ -1,0 +1,80 @@
+"""Rows of samples or classes that outlive a step: `migrate/programs/training/rows_kept.py`."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+PROGRAM = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Loss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept = torch.zeros(8, 2)
+
+    def forward(self, output, y, index):
+        {forward}
+        return nn.functional.cross_entropy(output, y) + (self.kept[index] * output).mean()
+
+
+def main():
+    data = TensorDataset(torch.ones(8, 2), torch.ones(8).long(), torch.arange(8))
+    loader = DataLoader(data, batch_size=4, shuffle=True)
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    criterion = Loss()
+    kept = torch.zeros(8, 2)
+    for epoch in range(2):
+        for i, (x, y, index) in enumerate(loader):
+            {above}
+            output = model(x)
+            loss = criterion(output, y, index) + {loss}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {step}
+
+
+main()
+"""
+READ = "(kept[index] * output).mean()"
+PUT = "kept[index] = 0.5 * kept[index] + output.detach()"
+OWN = "self.kept[index] = 0.5 * self.kept[index] + output.detach()"
+TOLD = {
+    "in the loop": {"loss": READ, "step": PUT},
+    "added to": {"loss": READ, "step": "kept[y] += output.detach()"},
+    "by a method": {"loss": READ, "step": "kept.index_copy_(0, index, output.detach())"},
+    "in the forward of a loss": {"forward": OWN},
+    "there, by a method": {"forward": "self.kept.index_add_(0, index, output.detach())"},
+}
+NOT_TOLD = {
+    "not read by the loss": {"step": PUT},
+    "made anew in each step": {"above": "kept = torch.zeros(8, 2)", "loss": READ, "step": PUT},
+    "emptied in each step": {"above": "kept.zero_()", "loss": READ, "step": PUT},
+    "by the epoch": {"loss": READ, "step": "kept[epoch] = output.detach().mean(0)"},
+    "the first rows": {"loss": READ, "step": "kept[:x.size(0)] = output.detach()"},
+    "by what the loss does not go": {"forward": "self.count = 0"},
+}
+
+
+def told(convert_text, holes):
+    source = PROGRAM.format(**{"forward": "pass", "above": "pass", "loss": "0", "step": "pass", **holes}).lstrip()
+    report, result = convert_text(source)
+    assert "accelerator.backward(loss)" in result
+    notes = [f for f in report.of(Kind.NOTE) if "whose rows each process fills by its own batches only" in f.message]
+    return [source.splitlines()[note.line - 1].strip() for note in notes]
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_rows_of_one_process_s_batches_are_told(convert_text, name):
+    holes = TOLD[name]
+
+    assert told(convert_text, holes) == [holes.get("step") or holes["forward"]]
+
+
+@pytest.mark.parametrize("name", NOT_TOLD)
+def test_what_does_not_outlive_the_step_is_not(convert_text, name):
+    assert not told(convert_text, NOT_TOLD[name])
