@@ -39,7 +39,7 @@ A loop that trains and evaluates by turns, `for x, y in loaders[phase]`, or in a
 Left alone: numbers that a training loop shows while it runs (progress bars) are those of one process's share; and where
 the processes cannot share the training data evenly, the samples that fill up the last batch count twice in such sums.
 Rows of samples or classes that the loss of a later step reads (`targets[index] = output.detach()`) stay each process's
-own, which a note says.
+own, and those that a model keeps in a buffer are the main one's, which a note says.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.flags import GRADIENTS, Flagged
 from migrate.programs.training.queues import queues
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
-from migrate.programs.training.rows_kept import rows_kept
+from migrate.programs.training.rows_kept import rows_inside, rows_kept
 from migrate.programs.values.accumulators import Accumulator
 from migrate.programs.values.divided import Joined
 from migrate.programs.values.lengths import measured
@@ -164,8 +164,12 @@ def _say_losses(conversion: Conversion, draft: Draft) -> None:
         trained = (c for c in steps if origins(facts.values(c.func), Role.MODEL) & program.model_origins)
         for loss, why in islice(weighed_inside(facts, run), 1):
             draft.note(loss, why)
-        for part in compared_inside(facts, dict.fromkeys(f for call in trained for f in forwards(facts, call))):
+        inside = dict.fromkeys(forward for call in trained for forward in forwards(facts, call))
+        for part in compared_inside(facts, inside):
             draft.note(part, _OF_OWN_ROWS)
+        for filling, rows in rows_inside(facts, inside):
+            what = f"the model keeps rows of its batches in {rows}: all processes go on with those of the main one"
+            draft.note(filling, what, "put in what all have: gather what is put there above it")
 
 
 def _computed(facts: Facts, loss: ast.Call) -> list[ast.Call]:

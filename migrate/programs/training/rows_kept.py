@@ -1,7 +1,8 @@
 """What keeps rows over the steps, of samples or of classes, and has a loss computed from them: `targets[index] = ...`.
 
 Each process fills those of its own batches: what another one has put in stays as it was there. So it is in a loop, in
-functions that the loss comes from and in the `forward` of a loss (temporal ensembling, memory banks, prototypes).
+functions that the loss comes from and in the `forward` of a loss (temporal ensembling, memory banks, prototypes). What
+the trained model has in buffers (queues of keys) all processes have from the main one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, origins
 from migrate.analysis.syntax import root_name, walk
-from migrate.analysis.units import Function
+from migrate.analysis.units import Class, Function
 from migrate.programs.training.loss_parts import LossParts
 
 if TYPE_CHECKING:
@@ -40,6 +41,36 @@ def rows_kept(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iter
             is_kept = unit.itself is not None and root_name(place) == unit.itself.arg and _is_handed(unit, index)
             if is_kept and ast.unparse(place) in read and not _is_set_anew(facts.own(unit), place):
                 yield statement, ast.unparse(place)
+
+
+def rows_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple[ast.stmt, str]]:
+    """The statements of models that put what they have computed into rows of a buffer, with the buffer."""
+    for forward in forwards:
+        calls = (n.func for n in facts.own(forward) if isinstance(n, ast.Call))
+        names = [f.attr for f in calls if isinstance(f, ast.Attribute) and _is_own(forward, f.value)]
+        owner = forward.owner
+        met = [member.unit for name in names for member in owner.lookup(name)] if isinstance(owner, Class) else []
+        units = dict.fromkeys([forward, *(unit for unit in met if isinstance(unit, Function))])
+        for unit in units:
+            for statement, place, index in _filled(facts.own(unit)):
+                is_row = any(isinstance(node, ast.Name) for node in walk(index))
+                is_own = isinstance(place, ast.Attribute) and _is_own(unit, place.value)
+                is_buffer = is_own and ast.unparse(place).rpartition(".")[2] in _buffers(facts, unit)
+                if is_row and is_buffer and not any(_is_set_anew(facts.own(each), place) for each in units):
+                    yield statement, ast.unparse(place)
+
+
+def _is_own(unit: Function, node: ast.expr) -> bool:
+    return unit.itself is not None and isinstance(node, ast.Name) and node.id == unit.itself.arg
+
+
+def _buffers(facts: Facts, unit: Function) -> set[str]:
+    """What the class of a method registers as buffers under names that are written out."""
+    made = unit.owner.lookup("__init__") if isinstance(unit.owner, Class) else ()
+    nodes = (node for member in made if isinstance(member.unit, Function) for node in facts.own(member.unit))
+    calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
+    named = (c.args[0] for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "register_buffer")
+    return {name.value for name in named if isinstance(name, ast.Constant) and isinstance(name.value, str)}
 
 
 def _filled(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.stmt, ast.expr, ast.expr]]:

@@ -78,3 +78,53 @@ def test_rows_of_one_process_s_batches_are_told(convert_text, name):
 @pytest.mark.parametrize("name", NOT_TOLD)
 def test_what_does_not_outlive_the_step_is_not(convert_text, name):
     assert not told(convert_text, NOT_TOLD[name])
+
+
+MODEL = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.register_buffer("keys", torch.zeros(8, 2))
+        self.at = 0
+        self.seen = {{}}
+
+    def keep(self, features):
+        {keep}
+
+    def forward(self, x):
+        features = self.layer(x)
+        logits = features @ self.keys.t()
+        self.keep(features.detach())
+        return logits
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8).long()), batch_size=4):
+    loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+INSIDE = {
+    "a queue": ("self.keys[self.at : self.at + n] = features", True),
+    "a queue, by a name": ("self.keys[at:] = features", True),
+    "emptied first": ("self.keys.zero_(); self.keys[at:] = features", False),
+    "no buffer": ("self.seen[at] = features", False),
+    "all of it": ("self.keys[:] = features", False),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_rows_in_a_buffer_of_the_model_are_those_of_the_main_process(convert_text, name):
+    keep, is_told = INSIDE[name]
+    report, _ = convert_text(MODEL.format(keep=f"at = n = self.at; {keep}").lstrip())
+
+    found = [f.line for f in report.of(Kind.NOTE) if "all processes go on with those of the main one" in f.message]
+    assert bool(found) == is_told
