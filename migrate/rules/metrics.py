@@ -53,6 +53,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import unused_name
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
+from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.shares.joins import apart
 from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
@@ -161,15 +162,21 @@ def _say_losses(conversion: Conversion, draft: Draft) -> None:
         training = {loop.node for loop in program.training}
         steps = [use.node for use in conversion.uses if not training.isdisjoint(facts.tree(use.node).loops(use.node))]
         run = dict.fromkeys(forward for call in steps for forward in forwards(facts, call))
-        trained = (c for c in steps if origins(facts.values(c.func), Role.MODEL) & program.model_origins)
+        trained = [c for c in steps if origins(facts.values(c.func), Role.MODEL) & program.model_origins]
         for loss, why in islice(weighed_inside(facts, run), 1):
             draft.note(loss, why)
-        inside = dict.fromkeys(forward for call in trained for forward in forwards(facts, call))
-        for part in compared_inside(facts, inside):
+        for part in compared_inside(facts, dict.fromkeys(f for call in trained for f in forwards(facts, call))):
             draft.note(part, _OF_OWN_ROWS)
-        for filling, rows in rows_inside(facts, inside):
-            what = f"the model keeps rows of its batches in {rows}: all processes go on with those of the main one"
-            draft.note(filling, what, "put in what all have: gather what is put there above it")
+        _say_kept(conversion, draft, trained)
+
+
+def _say_kept(conversion: Conversion, draft: Draft, calls: Collection[ast.Call]) -> None:
+    """Say what the layers of trained models keep of their batches in buffers, which all have from the main process."""
+    found = {forward for call in calls for forward in forwards_inside(conversion.facts, call)}
+    units = sorted(found, key=lambda unit: (conversion.facts.file(unit.node).path, unit.node.lineno))
+    for filling, kept in dict(rows_inside(conversion.facts, units)).items():
+        what = f"the model keeps what it made of its batches in {kept}: all go on with that of the main process"
+        draft.note(filling, what, "put in what all have: gather, or add up, what is put there above it")
 
 
 def _computed(facts: Facts, loss: ast.Call) -> list[ast.Call]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: Methods of a tensor that put rows where an index says, which comes second, and those that empty it.
 _BY_INDEX = frozenset({"index_copy_", "index_add_"})
 _EMPTIES = frozenset({"zero_", "fill_"})
+_ADDS = frozenset({"add_", "addcmul_", "lerp_"})  # to what a tensor holds already
 
 
 def rows_kept(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iterator[tuple[ast.stmt, str]]:
@@ -44,7 +45,7 @@ def rows_kept(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iter
 
 
 def rows_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements of models that put what they have computed into rows of a buffer, with the buffer."""
+    """The statements of models that put what they have computed into rows of a buffer, or add it, with the buffer."""
     for forward in forwards:
         calls = (n.func for n in facts.own(forward) if isinstance(n, ast.Call))
         names = [f.attr for f in calls if isinstance(f, ast.Attribute) and _is_own(forward, f.value)]
@@ -58,6 +59,40 @@ def rows_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple[as
                 is_buffer = is_own and ast.unparse(place).rpartition(".")[2] in _buffers(facts, unit)
                 if is_row and is_buffer and not any(_is_set_anew(facts.own(each), place) for each in units):
                     yield statement, ast.unparse(place)
+            buffers = _buffers(facts, unit)
+            yield from ((node, name) for node, name in _summed(facts, unit) if name.rpartition(".")[2] in buffers)
+
+
+def _summed(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
+    """The statements of a method that add something of its own to what the object keeps: counts, moving averages."""
+    own = {binding.target for binding in facts.bindings_in(unit)} | {*unit.parameter_names[1:]}
+    own |= {n.id for n in facts.own(unit) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for node in facts.own(unit):
+        added: list[ast.expr] = []
+        place: ast.expr
+        match node:
+            case ast.AugAssign(target=place, op=ast.Add(), value=value):
+                added = [value]
+            case ast.Assign(targets=[place], value=value):
+                is_added = ast.unparse(place) in (ast.unparse(n) for n in walk(value) if isinstance(n, ast.Attribute))
+                added = [value] if is_added else []
+            case ast.Expr(value=ast.Call() as call):
+                added, place = _in_place(call)
+            case _:
+                continue
+        names = {n.id for each in added for n in walk(each) if isinstance(n, ast.Name)}
+        if names & own and isinstance(place, ast.Attribute) and _is_own(unit, place.value):
+            yield node, ast.unparse(place)
+
+
+def _in_place(call: ast.expr) -> tuple[list[ast.expr], ast.expr]:
+    """What `self.size.data.mul_(decay).add_(count)` adds, and to what."""
+    added: list[ast.expr] = []
+    while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        if call.func.attr in _ADDS:
+            added += call.args
+        call = call.func.value
+    return added, call.value if isinstance(call, ast.Attribute) and call.attr == "data" else call
 
 
 def _is_own(unit: Function, node: ast.expr) -> bool:

@@ -118,6 +118,11 @@ INSIDE = {
     "emptied first": ("self.keys.zero_(); self.keys[at:] = features", False),
     "no buffer": ("self.seen[at] = features", False),
     "all of it": ("self.keys[:] = features", False),
+    "a moving average": ("self.keys.data.mul_(0.9).add_(features.sum(0), alpha=0.1)", True),
+    "one by its name": ("self.keys = 0.9 * self.keys + features.sum(0)", True),
+    "counted": ("self.keys += 1", False),
+    "another one": ("self.keys = features", False),
+    "copied": ("self.keys.copy_(features)", False),
 }
 
 
@@ -126,5 +131,5 @@ def test_rows_in_a_buffer_of_the_model_are_those_of_the_main_process(convert_tex
     keep, is_told = INSIDE[name]
     report, _ = convert_text(MODEL.format(keep=f"at = n = self.at; {keep}").lstrip())
 
-    found = [f.line for f in report.of(Kind.NOTE) if "all processes go on with those of the main one" in f.message]
+    found = [f.line for f in report.of(Kind.NOTE) if "all go on with that of the main process" in f.message]
     assert bool(found) == is_told
