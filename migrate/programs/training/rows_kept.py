@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, origins
-from migrate.analysis.syntax import root_name, walk
+from migrate.analysis.syntax import root_name, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.training.loss_parts import LossParts
 
@@ -133,9 +133,11 @@ def _is_handed(unit: Function, index: ast.expr) -> bool:
 
 
 def _is_set_anew(nodes: Iterable[ast.AST], place: ast.expr) -> bool:
-    """Whether each step begins with another one: `matrix = torch.zeros(8, 2)`, `self.matrix.zero_()`."""
+    """Whether each step begins with another one: `matrix = torch.zeros(8, 2)`, `self.matrix.zero_()`, a batch."""
     name = ast.unparse(place)
     for node in nodes:
+        if isinstance(node, (ast.For, ast.AsyncFor)) and root_name(place) in writes(node.target):
+            return True
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             read = {ast.unparse(n) for n in walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))}

@@ -55,6 +55,7 @@ NOT_TOLD = {
     "made anew in each step": {"above": "kept = torch.zeros(8, 2)", "loss": READ, "step": PUT},
     "emptied in each step": {"above": "kept.zero_()", "loss": READ, "step": PUT},
     "by the epoch": {"loss": READ, "step": "kept[epoch] = output.detach().mean(0)"},
+    "of the batch itself": {"above": "y[index % 4] = index % 2"},
     "the first rows": {"loss": READ, "step": "kept[:x.size(0)] = output.detach()"},
     "by what the loss does not go": {"forward": "self.count = 0"},
 }
