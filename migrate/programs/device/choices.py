@@ -11,10 +11,10 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.devices import SET_DEVICE
 from migrate.analysis.roles import Role, only
 from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function, Module
+from migrate.programs.device.branches import branches, ways
 from migrate.programs.device.devices import (
     by_text,
     cpu_of_branches,
@@ -187,37 +187,22 @@ def _puts_something(facts: Facts, statement: ast.stmt, target: str, *, handed_to
 
 def _branching(facts: Facts, unit: Unit, statement: ast.If) -> Choice | None:
     """`if flag: device = A else: device = B`, where nothing else happens but setting the current device."""
-    branches = list(_branches(statement))
     targets: set[str] = set()
     tested: list[tuple[ast.expr | None, ast.expr]] = []
-    for test, body in branches:
-        assigned = [s for s in body if not _sets_device(facts, s)]
-        if len(assigned) != 1 or not isinstance(assigned[0], ast.Assign) or len(assigned[0].targets) != 1:
+    is_nested = False
+    for tests, assigned in ways(facts, statement, ()):
+        if not isinstance(assigned, ast.Assign) or len(assigned.targets) != 1:
             return None
-        if not is_choice(facts, assigned[0].value):
+        if not is_choice(facts, assigned.value):
             return None
-        targets.add(ast.unparse(assigned[0].targets[0]))
-        tested.append((test, assigned[0].value))
+        targets.add(ast.unparse(assigned.targets[0]))
+        is_nested |= len(tests) > 1
+        test = ast.BoolOp(ast.And(), list(tests)) if len(tests) > 1 else next(iter(tests), None)
+        tested.append((test, assigned.value))
     if len(targets) != 1 or tested[-1][0] is not None:
         return None
-    return _made(statement, targets.pop(), unit, cpu_of_branches(facts, tested))
-
-
-def _branches(statement: ast.If) -> Iterator[tuple[ast.expr | None, list[ast.stmt]]]:
-    yield statement.test, statement.body
-    if len(statement.orelse) == 1 and isinstance(statement.orelse[0], ast.If):
-        yield from _branches(statement.orelse[0])
-    elif statement.orelse:
-        yield None, statement.orelse
-
-
-def _sets_device(facts: Facts, statement: ast.stmt) -> bool:
-    """`torch.cuda.set_device(i)`, also under a condition."""
-    if isinstance(statement, ast.If):
-        return all(_sets_device(facts, inner) for inner in statement.body + statement.orelse)
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        return bool(facts.called(statement.value) & SET_DEVICE)
-    return False
+    cpu = cpu_of_branches(facts, tested)
+    return None if is_nested and cpu is not None else _made(statement, targets.pop(), unit, cpu)
 
 
 # --- statements for one variable ------------------------------------------------------------------------------------
@@ -240,8 +225,8 @@ def _alone(facts: Facts, choice: Choice) -> Choice:
 
 def _joined(facts: Facts, group: list[Choice]) -> Choice:
     """Several statements that come to one choice."""
-    for ways in (_again, _made_of_text, _in_branches, _last, _in_blocks):
-        if (found := ways(facts, group)) is not None:
+    for joined in (_again, _made_of_text, _in_branches, _last, _in_blocks):
+        if (found := joined(facts, group)) is not None:
             return found
     return replace(group[0], is_clear=False)
 
@@ -325,7 +310,7 @@ def _in_branches(facts: Facts, group: list[Choice]) -> Choice | None:
     if any(reads(test, group[0].target) for test, _ in values if test is not None):
         return None
     assigned = {choice.statement for choice in inner}
-    is_all = all(len(body) == 1 and body[0] in assigned for _, body in _branches(chain))
+    is_all = all(len(body) == 1 and body[0] in assigned for _, body in branches(chain))
     made = _made(inner[0].statement, inner[0].target, inner[0].unit, cpu_of_branches(facts, values))
     others = tuple(choice.statement for choice in (*([default] if default is not None else ()), *inner[1:]))
     if is_all:
@@ -353,7 +338,7 @@ def _values(
     """What a variable is given under each test; None if that is not certain."""
     values: list[tuple[ast.expr | None, ast.expr]] = []
     left = list(assigned)
-    for test, body in _branches(chain):
+    for test, body in branches(chain):
         mine = [s for s in body if any(s is other for other in left)] or ([default] if default is not None else [])
         if len(mine) != 1 or not isinstance(mine[0], ast.Assign):
             return None

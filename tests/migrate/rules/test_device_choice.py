@@ -622,7 +622,34 @@ def test_a_text_that_is_read_before_it_is_made_a_device(changed):
     )
 
 
+NESTED = """\
+if {gpu}:
+    device = "cuda"
+elif torch.backends.mps.is_available():
+    if torch.__version__ >= "1.12":
+        device = "mps"
+    else:
+        device = "cpu"
+else:
+    device = "cpu"
+"""
+
+
+def test_a_choice_inside_of_a_choice(changed):
+    setup = NESTED.format(gpu="torch.cuda.is_available()")
+    changed(accelerator="", setup=(setup, ACCELERATOR), batch=("x, y = x.to(device), y.to(device)", ""))
+
+
+def test_a_flag_inside_of_a_choice(refused):
+    first = 'gpu = bool(1)\nif torch.cuda.is_available():\n    if gpu:\n        device = "cuda"\n    else:\n'
+    setup = f'{first}        device = "cpu"\nelse:\n    device = "cpu"'
+    refused("MIG101", "    if gpu:", ["several places"], imports=setup, batch=MOVES)
+
+
 SEVERAL = {
+    "more than a choice inside of a choice": NESTED.format(gpu="torch.cuda.is_available()").replace(
+        '        device = "mps"\n', '        device = "mps"\n        print(1)\n'
+    ),
     "read between": f'device = torch.device("cpu")\nfirst = torch.zeros(2, device=device)\n{PLAIN}',
     "read by a function between": (
         'device = torch.device("cpu")\ndef zeros():\n    return torch.zeros(2, device=device)\n'
