@@ -23,6 +23,7 @@ from migrate.programs.device.moved_early import too_early
 from migrate.programs.device.moves import Move, moves
 from migrate.programs.device.taken_off import TakenOff, taken_off
 from migrate.programs.device.tensor_types import kept_from_gpu
+from migrate.programs.evaluation.asked import needed_apart
 from migrate.programs.evaluation.passes import (
     evaluated_in_full,
     evaluations,
@@ -211,7 +212,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
     program.refusals += off.refusals
     if program.refusals:
         return None
-    return Conversion(
+    found = Conversion(
         facts,
         loops,
         program,
@@ -234,6 +235,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         placement,
         by_hand,
     )
+    program.refusals += needed_apart(found)
+    return None if program.refusals else found
 
 
 def _in_the_way(wanted: Arrangement, by_hand: ByHand, placement: Placement, package: str) -> Iterator[Refusal]:

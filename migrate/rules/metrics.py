@@ -33,6 +33,10 @@ A length that an evaluation needs of a loader which is trained on is asked for, 
 
     batches = min(limit, len(loader))   ->   batches = min(limit, accelerator.steps_per_evaluation(loader))
 
+So is one that is taken elsewhere, before anything is evaluated; where a training reads it, too, the evaluation asks:
+
+    print(total / batches)              ->   print(total / accelerator.steps_per_evaluation(loader))
+
 A loop that trains and evaluates by turns, `for x, y in loaders[phase]`, or in a function that is told,
 `run(train_loader, True)`, is run in full where it evaluates; what it adds up is joined where it has trained.
 
@@ -51,6 +55,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import unused_name
+from migrate.programs.evaluation.asked import asked
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.reach.forwards import forwards_inside
@@ -96,6 +101,7 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         _gather(conversion, draft, shared)
     for whole in conversion.in_full:
         draft.note(whole.loop.node, f"every process runs this evaluation in full: {whole.why}")
+    _ask_for_lengths(conversion, draft)
     for loop in unnamed_evaluations(conversion):
         draft.note(loop.node, "every process runs this evaluation in full: its loader is made apart from the training")
     _say_losses(conversion, draft)
@@ -222,6 +228,16 @@ def _take_below(conversion: Conversion, draft: Draft, shared: Shared) -> None:
             draft.after(around, f"{_bare(statement.targets[0])} = {_bare(statement.value)}")
     for call in shared.asked:
         draft.rewrite(call.func, f"{conversion.access.name(call)}.steps_per_evaluation")
+
+
+def _ask_for_lengths(conversion: Conversion, draft: Draft) -> None:
+    """Lengths that evaluations need and that are taken elsewhere are asked for there, or by each evaluation."""
+    lengths = asked(conversion)
+    for call in lengths.taken:
+        draft.rewrite(call.func, f"{conversion.access.name(call)}.steps_per_evaluation")
+    for node, call in lengths.read.items():
+        loader = ast.unparse(call.args[0])
+        draft.rewrite(node, f"{conversion.access.name(node)}.steps_per_evaluation({loader})")
 
 
 def _bare(value: ast.expr) -> str:

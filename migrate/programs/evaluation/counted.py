@@ -58,7 +58,7 @@ def _has_rows(facts: Facts, before: Sequence[ast.stmt], later: Sequence[ast.stmt
     if any(node.id == name and not isinstance(node.ctx, ast.Load) for node in _names(later)):
         return False
     binding = [s for s in before if any(n.id == name and not isinstance(n.ctx, ast.Load) for n in _names([s]))]
-    return all(_only_moves(facts, statement, name) for statement in binding)
+    return all(only_moves(facts, statement, name) for statement in binding)
 
 
 def _is_used_as_tensor(facts: Facts, node: ast.Name) -> bool:
@@ -73,7 +73,7 @@ def _is_used_as_tensor(facts: Facts, node: ast.Name) -> bool:
     return is_loss or any(name.startswith("torch.") for name in facts.called(above))
 
 
-def _only_moves(facts: Facts, statement: ast.stmt, name: str) -> bool:
+def only_moves(facts: Facts, statement: ast.stmt, name: str) -> bool:
     """`x = x.to(device)`, `x, y = x.cuda(), y.cuda()`."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False

@@ -15,12 +15,12 @@ the loop's first statement instead.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
-from migrate.analysis.syntax import arguments, binds, blocks, is_docstring, own_expressions, unused_name, walk
+from migrate.analysis.syntax import arguments, binds, is_docstring, unused_name, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
 from migrate.programs.evaluation.apart import mixes_rows
@@ -29,14 +29,15 @@ from migrate.programs.evaluation.collating import Collating
 from migrate.programs.evaluation.counted import counted
 from migrate.programs.evaluation.fielded import has_parts, is_fielded
 from migrate.programs.evaluation.fixed_rows import says_rows, shapes
+from migrate.programs.evaluation.late import counting_late
 from migrate.programs.evaluation.one_row import drops_rows, squeezes
+from migrate.programs.evaluation.reading import first_read, names_of, read_after
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
 from migrate.programs.shares.own_sums import summing
 from migrate.programs.training.begun import iterators
 from migrate.programs.training.modes import Mode
 from migrate.programs.training.unsteady import unsteady
-from migrate.programs.values.accumulators import statements_after
 from migrate.programs.values.results import carried, folded, has_fields, is_listed, is_tuple_of_more
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Shared:
     counted: Mapping[ast.Name, str] = field(default_factory=dict)  # what is asked for its rows, with what else has them
     measured: tuple[ast.Assign, ...] = ()  # lengths that are taken below the loop
     asked: tuple[ast.Call, ...] = ()  # lengths that the accelerator is asked for, since the loop itself needs them
+    late: tuple[ast.stmt, ...] = ()  # what counts the rows of a batch before the model is called: it does so below
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +92,21 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
         _check_sums(facts, loop)
         _check_ends(facts, program, loop)
         forward = _forward(facts, loop)
+        late = counting_late(facts, forward.before, forward.unnamed or forward.statement, forward.later)
+        forward = forward.without(late)
         _check_before(facts, forward.before)
         _check_beside(facts, loop, forward)
         names = _names(facts, loop, forward)
     except NotShared as reason:
         return InFull(loop, str(reason))
     assert isinstance(loop.node, (ast.For, ast.AsyncFor))  # a `while` is none (`Loops.evaluation`)
-    targets = {name.id for name in _names_of(loop.node.target)}
+    targets = {name.id for name in names_of(loop.node.target)}
     lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
     plain = tuple(name for name in names if name not in lists)
-    of_batch = [name for name in plain if name in targets and _read_after(facts, loop, name) is None]
+    of_batch = [name for name in plain if name in targets and read_after(facts, loop, name) is None]
     sized = counted(facts, forward.before, forward.later, of_batch, forward.inside)
     plain = tuple(name for name in plain if all(name != node.id for node in sized))
-    return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed, counted=sized)
+    return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed, counted=sized, late=late)
 
 
 def _check_ends(facts: Facts, program: Program, loop: LoopFact) -> None:
@@ -133,9 +137,9 @@ def gathered_first(facts: Facts, program: Program, modes: Modes, whole: InFull) 
     except NotShared:
         return whole
     names = []
-    for name in [n.id for n in _names_of(loop.node.target)]:
-        reading = [n for n in _names_of(loop.node) if n.id == name and isinstance(n.ctx, ast.Load)]
-        after = _read_after(facts, loop, name)
+    for name in [n.id for n in names_of(loop.node.target)]:
+        reading = [n for n in names_of(loop.node) if n.id == name and isinstance(n.ctx, ast.Load)]
+        after = read_after(facts, loop, name)
         reading += [] if after is None else [after]
         values = facts.values(reading[0]) if reading else frozenset()
         if not roles(values) & FROM_LOADER:
@@ -208,6 +212,10 @@ class _Forward:
     before: list[ast.stmt]
     later: list[ast.stmt]
     unnamed: ast.Call | None  # the call, where its result has no name of its own
+
+    def without(self, late: Sequence[ast.stmt]) -> _Forward:
+        """The same where some statements before it come after it."""
+        return replace(self, before=[each for each in self.before if each not in late], later=[*late, *self.later])
 
     @property
     def inside(self) -> set[int]:
@@ -299,7 +307,7 @@ def _check_before(facts: Facts, before: list[ast.stmt]) -> None:
 def _check_beside(facts: Facts, loop: LoopFact, forward: _Forward) -> None:
     """Nothing that was made for the whole batch may meet a share of it."""
     assert isinstance(loop.node, (ast.For, ast.AsyncFor))
-    targets = {name.id for name in _names_of(loop.node.target)}
+    targets = {name.id for name in names_of(loop.node.target)}
     if state := carried(forward.statement, forward.before, targets):
         raise NotShared(f"{state} is carried from batch to batch")
     if why := beside(facts, (*forward.before, forward.statement)):
@@ -321,12 +329,12 @@ def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
     """What is computed from the batch up to the forward call and read after it, results of the model first."""
     assert isinstance(loop.node, (ast.For, ast.AsyncFor))
     inside = forward.inside
-    results = [] if inside else [n.id for n in _names_of(forward.statement) if isinstance(n.ctx, ast.Store)]
-    taken = [n.id for n in _names_of(loop.node.target)]
+    results = [] if inside else [n.id for n in names_of(forward.statement) if isinstance(n.ctx, ast.Store)]
+    taken = [n.id for n in names_of(loop.node.target)]
     computed = [name for statement in forward.before for name in sorted(binds(statement))]
     names = [unused_name(facts.tree(loop.node), "outputs", "model_outputs", "gathered_outputs")] if inside else []
     for name in dict.fromkeys([*results, *taken, *computed]):
-        read = _first_read(name, forward.later, inside) or _read_after(facts, loop, name)
+        read = first_read(name, forward.later, inside) or read_after(facts, loop, name)
         if read is None:
             continue
         values = facts.values(read)
@@ -347,8 +355,8 @@ def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
 
 def _reading(facts: Facts, loop: LoopFact, forward: _Forward, name: str, inside: set[int]) -> list[ast.Name]:
     """Every place that may read the gathered rows under a name."""
-    found = [n for statement in forward.later for n in _names_of(statement) if n.id == name and id(n) not in inside]
-    after = _read_after(facts, loop, name)
+    found = [n for statement in forward.later for n in names_of(statement) if n.id == name and id(n) not in inside]
+    after = read_after(facts, loop, name)
     found += [] if after is None else [after]
     return [node for node in found if isinstance(node.ctx, ast.Load)]
 
@@ -359,42 +367,3 @@ def _check_result(facts: Facts, statement: ast.stmt, name: str, reading: list[as
     assert isinstance(statement, ast.Assign)  # which gives the result its names
     if is_tuple_of_more(facts, statement.value, reading, is_one=not isinstance(statement.targets[0], ast.Name)):
         raise NotShared(f"{name} may hold a loss beside rows")
-
-
-def _names_of(node: ast.AST) -> list[ast.Name]:
-    return [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
-
-
-def _first_read(name: str, later: list[ast.stmt], inside: set[int]) -> ast.Name | None:
-    """The first place outside the model's call that reads a name; None if it is given a new value before."""
-    for statement in later:
-        found = [n for n in _names_of(statement) if n.id == name and id(n) not in inside]
-        grown = isinstance(statement, ast.AugAssign) and any(n is statement.target for n in found)
-        read = [n for n in found if isinstance(n.ctx, ast.Load)]
-        if read or grown:
-            return min(read or found, key=lambda node: (node.lineno, node.col_offset))
-        if isinstance(statement, ast.Assign) and found:
-            return None
-    return None
-
-
-def _read_after(facts: Facts, loop: LoopFact, name: str) -> ast.Name | None:
-    """The first place after the loop that reads the last batch, or its results, under a name."""
-    read, _ = _met(statements_after(facts, loop.node), name)
-    return read
-
-
-def _met(statements: Sequence[ast.stmt], name: str) -> tuple[ast.Name | None, bool]:
-    """The first place that reads a name, and whether the name is certainly given another value before."""
-    for statement in statements:
-        header = [n for part in own_expressions(statement) for n in _names_of(part) if n.id == name]
-        for node in header:
-            if isinstance(node.ctx, ast.Load):
-                return node, False
-        if header:
-            return None, True
-        for block in blocks(statement):
-            read, is_new = _met(block, name)
-            if read is not None or (is_new and isinstance(statement, (ast.With, ast.AsyncWith))):
-                return read, is_new
-    return None, False

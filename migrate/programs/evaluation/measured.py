@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import reads, writes
 from migrate.programs.evaluation.exact import InFull, Shared
 from migrate.programs.values.accumulators import statements_after
+from migrate.programs.values.readers import readers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,9 +39,11 @@ def measured_below(facts: Facts, program: Program, modes: Modes, shared: Shared,
     trains = any(other.unit is loop.unit and other.loaders & loop.loaders for other in program.training)
     for statement in early:
         if len(beside) > 1 or not _can_wait(facts, loop, statement):
+            calls = [call for each in early for call in _lengths(facts, loop, each)]
             if can_ask and not trains:
-                calls = (call for each in early for call in _lengths(facts, loop, each))
                 return replace(shared, asked=tuple(calls))
+            if can_ask and all(_is_followed(facts, call) for call in calls):
+                return shared  # what a training reads as well is told apart where it is read (`asked`)
             what = f"`{ast.unparse(statement)}` takes the length of a training pass (line {statement.lineno})"
             return InFull(loop, f"{what}: take it below the loop")
     return replace(shared, measured=tuple(early)) if early else shared
@@ -53,8 +56,13 @@ def _measured_early(facts: Facts, program: Program, modes: Modes, loop: LoopFact
     for node in facts.own(loop.unit):
         if isinstance(node, ast.Assign) and node.lineno < loop.node.lineno and writes(node) & read:
             for call in _lengths(facts, loop, node):
-                if is_trained_on or not _is_known_for_one(facts, modes, loop, call):
+                if is_trained_on or not is_known_for_one(facts, modes, loop, call):
                     yield node
+
+
+def _is_followed(facts: Facts, call: ast.Call) -> bool:
+    """Whether every place is known that reads a length."""
+    return all(reader.node is not call for reader in readers(facts, call))
 
 
 def _lengths(facts: Facts, loop: LoopFact, statement: ast.Assign) -> Iterator[ast.Call]:
@@ -65,7 +73,7 @@ def _lengths(facts: Facts, loop: LoopFact, statement: ast.Assign) -> Iterator[as
                 yield node
 
 
-def _is_known_for_one(facts: Facts, modes: Modes, loop: LoopFact, call: ast.Call) -> bool:
+def is_known_for_one(facts: Facts, modes: Modes, loop: LoopFact, call: ast.Call) -> bool:
     """Whether the runtime knows, where a length is taken, that it is for an evaluation.
 
     Before the first pass over a loader that shuffles, it takes that for one to train on, unless gradients are off.

@@ -14,6 +14,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
+from migrate.programs.evaluation.asked import asked
 from migrate.programs.reach.callees import entered, reached
 from migrate.programs.training.modes import Modes
 from migrate.programs.values.lengths import measured
@@ -35,13 +36,15 @@ def taken_for_training(conversion: Conversion) -> Iterator[ast.Call]:
     taken = [(call, loaders) for call, loaders in taken if loaders and loaders <= trained]
     if not taken or conversion.package != "runtime":
         return
-    modes = Modes(facts, program)
+    modes, others = Modes(facts, program), asked(conversion)
     for call, loaders in taken:
+        if call in others.taken:
+            continue
         evaluating = [loop for loop in program.evaluation if loop.loaders & loaders]
         is_open = bool(evaluating) or modes.is_evaluation_at(call)
         if is_open and conversion.is_prepared_at(call, loaders) and roles(facts.values(call.args[0])) == {Role.LOADER}:
             training = [loop for loop in program.training if loop.loaders & loaders]
-            if _is_for_training(facts, call, training, evaluating):
+            if call in others.read.values() or _is_for_training(facts, call, training, evaluating):
                 yield call
 
 
