@@ -49,6 +49,7 @@ own, and those that a model keeps in a buffer are the main one's, which a note s
 from __future__ import annotations
 
 import ast
+from copy import deepcopy
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
@@ -78,7 +79,7 @@ from migrate.rules.rule import rule
 from migrate.rules.statistics import join_statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.programs.conversion import Conversion
@@ -197,8 +198,12 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
     result = _only_result(shared)
     if result is not None and result not in names:
         names[0] = result
+    waiting = {id(node) for statement in shared.late for node in ast.walk(statement)}
     for node, other in shared.counted.items():
-        draft.rewrite(node, other)
+        if id(node) not in waiting:
+            draft.rewrite(node, other)
+    for statement in shared.late:
+        draft.remove(statement)
     _take_below(conversion, draft, shared)
     at = place(conversion.facts.file(shared.after), shared.after)
     gather = f"{accelerator}.gather_for_metrics"
@@ -207,7 +212,8 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
         draft.wrap_block([shared.loop.node], "with torch.no_grad()")
         draft.note(shared.loop.node, "gradients are off in this evaluation: so the accelerator knows it for one")
     lines = [assignment(names, gather, names, at, as_tuple=True)] if names else []
-    code = "\n".join(lines + [assignment([name], gather, [name], at) for name in shared.lists])
+    lines += [assignment([name], gather, [name], at) for name in shared.lists]
+    code = "\n".join(lines + [draft.quoted(shared.after, _renamed(each, shared.counted)) for each in shared.late])
     if shared.before:
         draft.before(shared.after, code)
         draft.note(shared.loop.node, f"every process computes every batch of this evaluation: {shared.before}")
@@ -217,6 +223,16 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
         return
     draft.before(shared.after, f"{names[0]} = {ast.unparse(without(shared.unnamed, dropped(conversion)))}\n{code}")
     draft.rewrite(shared.unnamed, names[0])
+
+
+def _renamed(statement: ast.stmt, names: Mapping[ast.Name, str]) -> str:
+    """The code of a statement with other names at some places."""
+    copies: dict[int, ast.Name] = {}
+    copied = deepcopy(statement, copies)
+    for node, other in names.items():
+        if id(node) in copies:
+            copies[id(node)].id = other
+    return ast.unparse(copied)
 
 
 def _take_below(conversion: Conversion, draft: Draft, shared: Shared) -> None:
