@@ -138,6 +138,7 @@ def _accelerator_spot(
     in_module = isinstance(program.start, Module) and top is tree.root.body
     needing = tree.in_block(needed, top)
     last = len(top) if needing is None else _index(top, needing)
+    told = earliest  # from here on the accelerator can be told what it is to be told
     earliest = below_visible(top[:last], earliest, lambda statement: _comes_first(facts, program, statement))
     if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
         at = next(index for index, each in enumerate(top) if tree.in_block(choice.statement, [each]) is not None)
@@ -145,7 +146,7 @@ def _accelerator_spot(
         if at <= last and choice.outermost is top[at] and is_free:
             if earliest <= at:
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
-            if not arguments and at and _is_read(choice, top[at + 1 : earliest]):
+            if told <= at and at and _is_read(choice, top[at + 1 : earliest]):
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
             _check_later(choice, arguments, top[at + 1 : earliest])
             above = top[earliest - 1]
@@ -174,7 +175,7 @@ def _check_later(choice: Choice, arguments: tuple[Argument, ...], between: list[
     """The device can be chosen later, where what the accelerator needs is there, if nothing asks for it before."""
     for statement in between:
         if _is_read(choice, [statement]):
-            needed = ", ".join(sorted({name for argument in arguments for name in argument.needs if "." not in name}))
+            needed = names_needed(arguments)
             raise NoPlace(
                 Refusal(
                     statement,

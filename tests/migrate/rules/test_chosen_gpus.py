@@ -140,6 +140,44 @@ def test_gpus_that_are_hidden_too_late_are_said(changed):
     assert "--gpu_ids" in note.hint
 
 
+READ_ABOVE = """
+import os
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+weights = torch.ones(2).to(device)
+{between}
+os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+model = nn.Linear(2, 1).to(device)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1)), batch_size=4)
+for i, (x, y) in enumerate(loader):
+    x, y = x.to(device), y.to(device)
+    loss = nn.functional.mse_loss(model(x), y) / {steps}
+    loss.backward()
+    if (i + 1) % {steps} == 0 or i + 1 == len(loader):
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def test_what_needs_no_name_is_told_to_an_accelerator_above_the_choice_of_gpus(convert_text):
+    report, result = convert_text(READ_ABOVE.format(between="", steps=4))
+
+    assert "accelerator = Accelerator(gradient_accumulation_steps=4)\ndevice = accelerator.device\nweights" in result
+    assert any("too late" in finding.message for finding in report.of(Kind.NOTE))
+
+
+def test_a_device_that_is_read_above_a_name_that_the_accelerator_needs(convert_text):
+    report, result = convert_text(READ_ABOVE.format(between="steps = 4", steps="steps"))
+
+    (note,) = [finding for finding in report.of(Kind.NOTE) if finding.code == "MIG108"]
+    assert "device is read here, before steps, which the accelerator needs, has its value" in note.message
+    assert "accelerator = Accelerator()\n" in result
+
+
 KIND = """
 import torch
 from torch import nn, optim
