@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeVar
 
 from torch.utils.data import DataLoader
 
@@ -10,6 +11,8 @@ from runtime.config import Config
 from runtime.errors import UnsupportedArgument
 from runtime.handlers import DataLoaderConfiguration
 from runtime.processes import Processes
+
+T = TypeVar("T")
 
 
 class Loaders(Processes):
@@ -53,6 +56,17 @@ class Loaders(Processes):
         from runtime.data.loader import Prepared
 
         return dataloader.evaluation_steps() if isinstance(dataloader, Prepared) else len(dataloader)
+
+    def whole_batches(self, dataloader: DataLoader[T]) -> Iterable[T]:
+        """Passes in which every process has all of each batch, in the original order: each computes what one would.
+
+        For an evaluation over a loader that is also trained on, whose batches cannot be cut into rows, such as graphs.
+        What is computed there is that of the whole data set on each process, and need not be gathered. Of a loader that
+        is not prepared, and on one process, the loader itself does the same.
+        """
+        from runtime.data.loader import Prepared, WholeBatches
+
+        return WholeBatches(dataloader) if isinstance(dataloader, Prepared) else dataloader
 
     def join_uneven_inputs(self, joinables: list[Any], even_batches: bool | None = None) -> NoReturn:
         """Not here: processes take the same number of steps, and a wait for one that is done is found and ended.

@@ -37,6 +37,10 @@ So is one that is taken elsewhere, before anything is evaluated; where a trainin
 
     print(total / batches)              ->   print(total / accelerator.steps_per_evaluation(loader))
 
+Batches that cannot be gathered, such as graphs, are given to every process as they are:
+
+    for data in loader:                 ->   for data in accelerator.whole_batches(loader):
+
 A loop that trains and evaluates by turns, `for x, y in loaders[phase]`, or in a function that is told,
 `run(train_loader, True)`, is run in full where it evaluates; what it adds up is joined where it has trained.
 
@@ -214,8 +218,11 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
     lines = [assignment(names, gather, names, at, as_tuple=True)] if names else []
     lines += [assignment([name], gather, [name], at) for name in shared.lists]
     code = "\n".join(lines + [draft.quoted(shared.after, _renamed(each, shared.counted)) for each in shared.late])
+    for loader in shared.whole:
+        draft.wrap(loader, f"{accelerator}.whole_batches({{it}})")
     if shared.before:
-        draft.before(shared.after, code)
+        if lines:
+            draft.before(shared.after, code)
         draft.note(shared.loop.node, f"every process computes every batch of this evaluation: {shared.before}")
         return
     if shared.unnamed is None or names[0] == result:

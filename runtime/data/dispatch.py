@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader
 from runtime.collectives import broadcast_object, broadcast_tensors
 from runtime.data.feeds import Dealing, Feed, Local, Steps
 from runtime.data.passes import Purpose
-from runtime.data.plan import Share
+from runtime.data.plan import Share, whole_batch
 from runtime.data.rows import cut_up, row_count
 from runtime.errors import AcceleratorError, ConfigurationError
 from runtime.messages import aligned, aligned_bytes_of
@@ -48,13 +48,15 @@ class Dispatch(Feed):
 
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
         if self.world.rank == 0:
-            return _sending(self._parts(self._local.open(purpose, since), self.shares_out(purpose)), self.world)
+            return _sending(self._parts(self._local.open(purpose, since), purpose), self.world)
         torch.empty((), dtype=torch.int64).random_(generator=self.base.generator)  # as the iterator on rank 0 draws
         return _receiving(self.world)
 
-    def _parts(self, steps: Steps, cut: bool) -> Iterator[tuple[list[Any], Share]]:
+    def _parts(self, steps: Steps, purpose: Purpose) -> Iterator[tuple[list[Any], Share]]:
         batches = (batch for batch, _ in steps)
-        ranks = range(self.world.size)
+        ranks, cut = range(self.world.size), self.shares_out(purpose)
+        if purpose is Purpose.WHOLE:
+            return (([batch for _ in ranks], whole_batch(row_count(batch) or 1, len(ranks))) for batch in batches)
         return (cut_up(batch, ranks, len(ranks)) for batch in batches) if cut else self._dealt(batches)
 
     def _dealt(self, batches: Iterator[Any]) -> Iterator[tuple[list[Any], Share]]:

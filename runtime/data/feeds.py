@@ -25,7 +25,16 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Itera
 from runtime.data.order import agreed, agreed_pieces, known_sampler
 from runtime.data.passes import Purpose
 from runtime.data.pieces import names_of
-from runtime.data.plan import Share, deal_pieces, deal_rows, deal_whole, dealt_steps, share_out, share_pieces
+from runtime.data.plan import (
+    Share,
+    deal_pieces,
+    deal_rows,
+    deal_whole,
+    dealt_steps,
+    share_out,
+    share_pieces,
+    whole_batch,
+)
 from runtime.data.workers import OwnSeed
 from runtime.world import World
 
@@ -116,7 +125,7 @@ class Feed:
 
     def shares_out(self, purpose: Purpose) -> bool:
         """Whether every batch is cut into parts, one per rank."""
-        return purpose is Purpose.EVALUATION or self.dealing.split
+        return purpose is not Purpose.TRAINING or self.dealing.split
 
     def original(self) -> Iterator[Any]:
         """The iterator of the loader as it is."""
@@ -224,10 +233,13 @@ class Planned(Feed):
         self._inner: DataLoader[Any] = DataLoader(base.dataset, **settings)
 
     def shares_out(self, purpose: Purpose) -> bool:
-        return self.base.batch_sampler is not None and super().shares_out(purpose)  # a single sample cannot be cut
+        is_cut = self.base.batch_sampler is not None and super().shares_out(purpose)  # a single sample cannot be cut
+        return is_cut or purpose is Purpose.WHOLE
 
     def plan(self, purpose: Purpose, since: int = 0) -> Iterator[tuple[Any, Share]]:
         """The own indices of every step."""
+        if purpose is Purpose.WHOLE:
+            return self._whole(since)
         if self.sampler is not None:
             return named(self._known(purpose, since), self.sampler, is_single=self.base.batch_sampler is None)
         rank, world, even, batches = self.world.rank, self.world.size, self.dealing.even, self.base.batch_sampler
@@ -240,6 +252,18 @@ class Planned(Feed):
             size = batches.batch_size
             return deal_rows(told, rank, world, size=size, even=even, drop_last=self.drops_last, skip=since)
         return deal_whole(told, rank, world, even=even, drop_last=self.drops_last, skip=since)
+
+    def _whole(self, since: int) -> Iterator[tuple[Any, Share]]:
+        """All indices of every step."""
+        is_single = self.base.batch_sampler is None
+        if self.sampler is not None:
+            pieces, size, drop_last = agreed_pieces(self.sampler, self.world), self.unit, self.drops_last
+            batches = share_pieces(pieces, 0, 1, size=size, drop_last=drop_last, skip=since)
+            told: Iterator[Any] = (indices for indices, _ in named(batches, self.sampler, is_single=is_single))
+        else:
+            source = self.base.sampler if self.base.batch_sampler is None else self.base.batch_sampler
+            told = islice(agreed(source, self.world), since, None)
+        return ((each, whole_batch(1 if is_single else len(each), self.world.size)) for each in told)
 
     def _known(self, purpose: Purpose, since: int) -> Iterator[tuple[Any, Share]]:
         rank, world, size, drop_last = self.world.rank, self.world.size, self.unit, self.drops_last

@@ -45,7 +45,8 @@ class Filling:
 
     def rows(self, purpose: Purpose) -> int:
         """The rows of every batch of this process in a pass."""
-        parts = self._feed.world.size if self._feed.shares_out(purpose) else 1
+        is_cut = self._feed.shares_out(purpose) and purpose is not Purpose.WHOLE
+        parts = self._feed.world.size if is_cut else 1
         return -(-self._batch_size // parts)
 
     def through(self, steps: Steps, purpose: Purpose, since: int) -> Steps:

@@ -57,15 +57,15 @@ class Source:
     is_prepared: bool = True  # False: only steps are left out, of a loader that is still to be prepared
     last_purpose: Purpose | None = None
 
-    def iterate(self) -> Iterator[Any]:
-        """A pass, for the purpose that the state of the program asks for."""
+    def iterate(self, purpose: Purpose | None = None) -> Iterator[Any]:
+        """A pass; None: for the purpose that the state of the program asks for."""
         restored = self._restored()
         if restored is None and self.is_plain:
             draws = self.place.now()
             original = self.feed.original()
             self.place.begin(draws, Purpose.TRAINING, 0, original)
             return original
-        self.last_purpose = purpose = self.passes.purpose()
+        self.last_purpose = purpose = purpose or self.passes.purpose()
         if restored is None:
             since, draws = self.feed.place(purpose, self.skip or 0), self.place.now()
             steps = self.feed.open(purpose, since)
@@ -208,6 +208,19 @@ class Prepared:
     def total_dataset_length(self) -> int:
         """The samples in the data set."""
         return len(cast("Any", self._source.feed.base.dataset))
+
+
+@dataclass(frozen=True, slots=True)
+class WholeBatches:
+    """A prepared loader for passes in which every process has all of each batch, as one process would."""
+
+    loader: Prepared
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.loader._source.iterate(Purpose.WHOLE)  # noqa: SLF001  its own class
+
+    def __len__(self) -> int:
+        return self.loader.evaluation_steps()
 
 
 class PreparedLoader(Prepared, DataLoader[Any]):  # type: ignore[misc]  # iterates a generator, not a _BaseDataLoaderIter

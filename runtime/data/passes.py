@@ -22,6 +22,7 @@ class Purpose(Enum):
 
     TRAINING = "training"
     EVALUATION = "evaluation"
+    WHOLE = "evaluation of whole batches"  # every process has all of each batch
 
 
 class Pass:

@@ -49,6 +49,11 @@ def share_of(count: int, world: int) -> Share:
     return Share(rows, valid, is_one_batch=True)
 
 
+def whole_batch(count: int, world: int) -> Share:
+    """That of a batch of `count` rows which every rank has: it counts on the first."""
+    return Share((count,) * world, (count, *(0,) * (world - 1)), is_one_batch=False)
+
+
 def own_rows(batch: Batch, rank: int, world: int) -> Batch:
     """The rows of `rank`; the first of the batch where there are fewer rows than ranks."""
     start, stop = part(len(batch), rank, world)

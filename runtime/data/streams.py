@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 
 from runtime.data.feeds import Dealing, Feed, Steps, one, settings_of
 from runtime.data.passes import Purpose
-from runtime.data.plan import Share, deal_whole, own_rows, share_of
+from runtime.data.plan import Share, deal_whole, own_rows, share_of, whole_batch
 from runtime.data.rows import cut_up, row_count
 from runtime.world import World
 
@@ -24,10 +24,12 @@ class Stream(Feed):
         self._inner: dict[bool, DataLoader[Any]] = {}
 
     def shares_out(self, purpose: Purpose) -> bool:
-        return self.base.batch_size is not None and super().shares_out(purpose)
+        return purpose is Purpose.WHOLE or (self.base.batch_size is not None and super().shares_out(purpose))
 
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
         rank, world, even = self.world.rank, self.world.size, self.dealing.even
+        if purpose is Purpose.WHOLE:
+            return _whole(_after(iter(self.base), since, 0)[0], self.world)
         if self.base.batch_size is None:
             samples, skip = _after(iter(self.base), since, world)
             return deal_whole(samples, rank, world, even=even, count=one, skip=skip)
@@ -81,6 +83,10 @@ def _after(items: Iterator[Any], since: int, keep: int) -> tuple[Iterator[Any], 
     return chain(first, items), len(first)
 
 
+def _whole(batches: Iterator[Any], world: World) -> Steps:
+    return ((batch, whole_batch(row_count(batch) or 1, world.size)) for batch in batches)
+
+
 def _as_they_are(samples: Any) -> Any:
     return samples
 
@@ -103,6 +109,8 @@ class Opaque(Feed):
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
         is_cut = self.shares_out(purpose)
         batches, skip = _after(iter(self.base), since, 0 if is_cut else self.world.size)
+        if purpose is Purpose.WHOLE:
+            return _whole(batches, self.world)
         if is_cut:
             return (self._cut(batch) for batch in batches)
         return deal_whole(

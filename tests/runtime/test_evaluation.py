@@ -7,7 +7,7 @@ import torch
 from ranks import run_ranks
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
-from runtime import Accelerator
+from runtime import Accelerator, DataLoaderConfiguration
 
 BATCH_SIZES = (1, 3, 8)
 ALL_SIZES = range(1, 41)
@@ -109,6 +109,44 @@ def test_evaluation_is_that_of_one_process_when_shared_out(world, one_process):
     for results in run_ranks(evaluate_all, world):
         for case, expected in one_process.items():
             assert (case, results[case]) == (case, expected)
+
+
+def whole_batches_of_all():
+    """The batches that each process is given whole, what it gathers of them, and the lengths beside."""
+    found = {}
+    for dispatch in (False, True):
+        settings = DataLoaderConfiguration(dispatch_batches=dispatch)
+        accelerator = Accelerator(cpu=True, dataloader_config=settings)
+        for kind, make in LOADERS.items():
+            for size in (3, 13):
+                loader = accelerator.prepare(make(data_of(size), 4))
+                torch.manual_seed(size)
+                given = []
+                for x, y in accelerator.whole_batches(loader):
+                    given.append((x.tolist(), y.tolist(), accelerator.gather_for_metrics(y).tolist()))
+                has_length = kind != "stream"
+                lengths = (len(accelerator.whole_batches(loader)), len(loader)) if has_length else None
+                drawn = None if dispatch else torch.rand(1).item()  # by the main process alone
+                found[dispatch, kind, size] = given, lengths, drawn
+    single = accelerator.prepare(DataLoader(TensorDataset(*data_of(5)), batch_size=None, shuffle=True))
+    torch.manual_seed(0)
+    found["samples"] = [y.item() for _, y in Accelerator(cpu=True).whole_batches(single)]
+    return found
+
+
+def test_whole_batches_are_given_to_every_process():
+    expected = whole_batches_of_all()
+    for given, lengths, _ in (each for key, each in expected.items() if key != "samples"):
+        assert all(labels == gathered for _, labels, gathered in given)
+        assert lengths in (None, (len(given), len(given)))
+    for found in run_ranks(whole_batches_of_all, 2):
+        for case, one in expected.items():
+            assert (case, found[case]) == (case, one)
+
+
+def test_whole_batches_of_a_loader_that_is_not_prepared():
+    loader = DataLoader(TensorDataset(*data_of(10)), batch_size=4)
+    assert Accelerator().whole_batches(loader) is loader
 
 
 def lengths_by_mode():

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
-from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
+from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, origins, roles
 from migrate.analysis.syntax import arguments, binds, is_docstring, unused_name, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
@@ -66,6 +66,7 @@ class Shared:
     counted: Mapping[ast.Name, str] = field(default_factory=dict)  # what is asked for its rows, with what else has them
     measured: tuple[ast.Assign, ...] = ()  # lengths that are taken below the loop
     asked: tuple[ast.Call, ...] = ()  # lengths that the accelerator is asked for, since the loop itself needs them
+    whole: tuple[ast.expr, ...] = ()  # the loaders that the loop runs over, which are asked for whole batches
     late: tuple[ast.stmt, ...] = ()  # what counts the rows of a batch before the model is called: it does so below
 
 
@@ -153,6 +154,30 @@ def gathered_first(facts: Facts, program: Program, modes: Modes, whole: InFull) 
     return Shared(loop, loop.node.body[0], tuple(n for n in names if n not in lists), lists, before=whole.why)
 
 
+def asked_whole(facts: Facts, program: Program, modes: Modes, whole: InFull) -> Shared | InFull:
+    """A loop over a prepared loader whose batches cannot be gathered, such as graphs: each process is given them whole.
+
+    As it was, if the loader is not seen where the loop begins, or something is drawn: that would differ.
+    """
+    loop = whole.loop
+    if not isinstance(loop.node, ast.For) or modes.at(loop.node) is Mode.UNKNOWN:
+        return whole
+    try:
+        _check_reach(facts, program, loop)
+        _check_samples(facts, loop)
+        _check_models(facts, program)
+        _check_mode(facts, program, modes, loop)
+        _check_sums(facts, loop)
+    except NotShared:
+        return whole
+    over = [node for node in walk(loop.node.iter) if isinstance(node, (ast.Name, ast.Attribute))]
+    over = [node for node in over if Role.LOADER in roles(facts.values(node))]
+    found = set().union(*(origins(facts.values(node), Role.LOADER) for node in over))
+    if not over or any(roles(facts.values(node)) != {Role.LOADER} for node in over) or not loop.loaders <= found:
+        return whole
+    return Shared(loop, loop.node.body[0], (), before=whole.why, whole=tuple(over))
+
+
 def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:
     """A loop that cannot be edited: out of the named files, or in a function that other programs run, too."""
     file = facts.file(loop.node)
@@ -163,8 +188,12 @@ def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:
 
 
 def _check_data(facts: Facts, loop: LoopFact) -> None:
-    """A data set that draws random numbers per sample would draw others if it were shared out."""
     _check_rows(facts, loop)
+    _check_samples(facts, loop)
+
+
+def _check_samples(facts: Facts, loop: LoopFact) -> None:
+    """A data set that draws random numbers per sample would draw others if it were shared out, or on each process."""
     for loader in sorted(loop.loaders, key=lambda made: (facts.file(made).path, getattr(made, "lineno", 0))):
         for value in facts.over(loader):
             if isinstance(value.unit, Class) and (why := draws_samples(facts, value.unit)) is not None:

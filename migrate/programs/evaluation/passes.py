@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
-from migrate.programs.evaluation.exact import InFull, Shared, decide, gathered_first
+from migrate.programs.evaluation.exact import InFull, Shared, asked_whole, decide, gathered_first
 from migrate.programs.evaluation.gradients import needed
 from migrate.programs.evaluation.measured import measured_below
 from migrate.programs.home.places import evaluated_beside
@@ -52,6 +52,8 @@ def evaluations(
             found = decide(facts, program, modes, loop)
         if isinstance(found, InFull) and loop.loaders & beside and found.is_raw is False:
             found = _whole_batches(facts, loops, program, modes, found)
+        if can_ask and isinstance(found, InFull) and loop.loaders & beside and found.is_raw is False:
+            found = asked_whole(facts, program, modes, found)
         if isinstance(found, Shared):
             found = measured_below(facts, program, modes, found, can_ask=can_ask)
         decided.append(found)
@@ -111,6 +113,8 @@ def _held_back(
     shared: Shared, kept_whole: set[ast.AST], named: set[ast.AST], handed_out: set[ast.AST]
 ) -> Shared | InFull:
     """A loop over a loader that is not prepared runs in full: gathered, every sample would count N times."""
+    if shared.whole:
+        return shared  # of a loader that is not prepared it is given all batches, too
     if shared.loop.loaders & handed_out:
         return InFull(shared.loop, "its loader is also read in other ways, by next() or by code that is not seen")
     elsewhere = [origin for origin in shared.loop.loaders if origin not in named]

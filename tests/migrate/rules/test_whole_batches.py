@@ -1,0 +1,130 @@
+"""Batches that cannot be gathered, of a loader that is trained on: `asked_whole` in `evaluation/exact.py`."""
+
+import pytest
+
+from migrate.options import Target
+
+PROGRAM = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, Dataset
+{imports}
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 22
+
+    def __getitem__(self, index):
+        return {item}
+
+
+loader = {loader}
+held = {loader}
+model = nn.Linear(2, 2)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+
+def test(rows):
+    {mode}
+    correct = 0
+    for batch in {over}:
+        {first}
+        output = model(batch["x"])
+        correct += (output.argmax(1) == batch["y"]).sum().item()
+    return correct / len({length})
+
+
+for epoch in range(3):
+    model.train()
+    for batch in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(batch["x"]), batch["y"]).backward()
+        optimizer.step()
+    {evaluated}
+"""
+BOTH = "print(test(loader), test(held))"
+
+
+def source(
+    *,
+    item='{"x": torch.ones(2), "y": 1}',
+    loader="DataLoader(Rows(), batch_size=4, shuffle=True)",
+    mode="model.eval()",
+    over="rows",
+    first="pass",
+    length="rows.dataset",
+    evaluated=BOTH,
+    imports="",
+):
+    return PROGRAM.format(
+        item=item,
+        loader=loader,
+        mode=mode,
+        over=over,
+        first=first,
+        length=length,
+        evaluated=evaluated,
+        imports=imports,
+    )
+
+
+GIVEN = {
+    "the loader": (source(), "for batch in accelerator.whole_batches(rows):"),
+    "counted": (
+        source(over="tqdm(rows)", imports="from tqdm import tqdm"),
+        "for batch in tqdm(accelerator.whole_batches(rows), disable=",
+    ),
+    "put together by the program": (
+        source(loader="DataLoader(Rows(), batch_size=4, collate_fn=lambda rows: rows[0])"),
+        "for batch in accelerator.whole_batches(rows):",
+    ),
+    "divided by the length of the pass": (
+        source(length="rows"),
+        "for batch in accelerator.whole_batches(rows):",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_every_process_is_given_all_of_each_batch(convert_text, name):
+    before, given = GIVEN[name]
+    report, result = convert_text(before)
+
+    assert given in result
+    assert result.count("whole_batches") == 1
+    assert "gather_for_metrics" not in result
+    assert any("every process computes every batch of this evaluation" in each.message for each in report.findings)
+
+
+def test_only_what_is_trained_on_is_asked_for_whole_batches(convert_text):
+    _, result = convert_text(source(evaluated="print(test(held))"))
+
+    assert "loader, model, optimizer = accelerator.prepare(" in result
+    assert "whole_batches" not in result
+
+
+REFUSED = {
+    "samples are drawn": source(item='{"x": torch.rand(2), "y": 1}'),
+    "dropout goes on": source(mode="pass", first="batch['x'] = nn.functional.dropout(batch['x'])").replace(
+        "model = nn.Linear(2, 2)", "model = nn.Sequential(nn.Dropout(), nn.Linear(2, 2))"
+    ),
+    "the loop runs over something made above": source(
+        mode="model.eval()\n    bar = tqdm(rows)", over="bar", imports="from tqdm import tqdm"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_others_are_refused(convert_text, name):
+    report, result = convert_text(REFUSED[name])
+
+    assert "accelerator" not in result
+    assert "MIG114" in {finding.code for finding in report.findings}
+
+
+def test_accelerate_has_no_such_passes(convert_text):
+    report, result = convert_text(source(), target=Target.ACCELERATE)
+
+    assert "accelerator" not in result
+    assert "MIG114" in {finding.code for finding in report.findings}
