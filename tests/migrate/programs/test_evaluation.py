@@ -1,5 +1,7 @@
 """Which evaluation loops are shared out, what is gathered, and why others run in full."""
 
+import ast
+
 import pytest
 
 TRAINING = """
@@ -99,12 +101,12 @@ def test_shared_out(decide, name):
 IN_FULL = {
     "a result without a name, under a condition": ("correct += net(x).sum() if y else 0", "part of a condition"),
     "two calls at once": ("correct += (net(x) - net(y)).sum()", "does more than call the model"),
-    "a count of the batch before the result": ("correct += x.size(0)\nout = net(x)\nfound.append(out)", "before"),
+    "a sum of the batch before the result": ("correct += x.sum()\nout = net(x)\nfound.append(out)", "before"),
     "a count in a block": (
         "with torch.no_grad():\n    correct += x.size(0)\nout = net(x)\nfound.append(out)",
         "before",
     ),
-    "a size kept from before": ("n = x.size(0)\nout = net(x)\ncorrect += out.sum() / n", "folds the rows"),
+    "a size kept from before": ("n = x.size(0)\nout = net(x.view(n, 1))\ncorrect += out.sum() / n", "folds the rows"),
     "the model under a condition": ("if y is not None:\n    out = net(x)\n    found.append(out)", "another block"),
     "no model": ("found.append(y)", "not called in the loop"),
     "the input in the shape of a whole batch": ("out = net(x.view(8, 1))\nfound.append(out)", "says how many rows"),
@@ -329,16 +331,26 @@ def test_in_full_where_parts_of_the_batch_lie_in_a_container(decide, name):
 
 
 def test_evaluating_on_the_training_loader_in_a_way_that_cannot_be_shared_is_refused(decide):
-    text = source('found.append((net(x["a"]), x["b"]))').replace("in test:", "in train:")
-    program, conversion = decide(text)
+    text = source(
+        'found.append((net(y["a"]), y["b"]))', context="torch.no_grad():\n    rows = enumerate(train)\nif True"
+    )
+    program, conversion = decide(text.replace("in test:", "in rows:").replace("if True:", "with torch.no_grad():"))
 
     assert conversion is None
     assert program.refusals[0].code == "MIG114"
 
 
+def test_evaluating_on_the_training_loader_by_parts_of_its_batches_asks_for_whole_ones(decide):
+    _, conversion = decide(source('found.append((net(x["a"]), x["b"]))').replace("in test:", "in train:"))
+
+    (shared,) = conversion.shared
+    assert [ast.unparse(each) for each in shared.whole] == ["train"]
+    assert not shared.names
+
+
 FIRST = {
     "the model twice": ("found.append(net(x) - net(y))", ("x", "y")),
-    "a size before": ("correct += len(x)\nfound.append(net(x))", ("x",)),
+    "a sum before": ("correct += x.sum()\nfound.append(net(x))", ("x",)),
     "no model": ("found.append(y)", ("y",)),
     "under a condition": ("if x.sum() > 0:\n    found.append(net(x))", ("x",)),
 }

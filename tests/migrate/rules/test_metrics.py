@@ -23,7 +23,10 @@ def evaluation(body):
 
 
 IN_FULL = {
-    "a size before the result": ("total += x.size(0)\nout = model(x)\nfound.append(out)", "before the model's result"),
+    "a sum before the result": (
+        "total += x.sum().item()\nout = model(x)\nfound.append(out)",
+        "before the model's result",
+    ),
     "under a condition": ("if total == 0:\n    out = model(x)\n    found.append(out)", "inside another block"),
     "the model twice": ("correct += (model(x) - model(y)).sum()", "does more than call the model"),
     "no model": ("found.append(y)", "not called in the loop"),
@@ -442,7 +445,7 @@ def test_evaluating_on_the_training_loader(changed):
 
 
 def test_evaluating_on_the_training_loader_in_other_ways(changed):
-    body = "total += x.size(0)\nfound.append(model(x))"
+    body = "total += x.sum().item()\nfound.append(model(x))"
     first = "x = accelerator.gather_for_metrics(x)\n"
     changed(
         end=(
@@ -454,9 +457,14 @@ def test_evaluating_on_the_training_loader_in_other_ways(changed):
 
 def test_evaluating_on_the_training_loader_in_other_ways_is_refused(refused):
     end = evaluation('found.append((model(x["a"]), x["b"]))').replace("held", "rows")
-    finding = refused("MIG114", "in rows", ["also trained on"], ready="rows = loader", end=end)
+    finding = refused("MIG114", "in rows", ["also trained on"], ready="rows = enumerate(loader)", end=end)
 
     assert "second DataLoader" in finding.hint
+
+
+def test_evaluating_on_the_training_loader_by_parts_of_its_batches(changed):
+    end = evaluation('found.append((model(x["a"]), x["b"]))').replace("held", "loader")
+    changed(end=(end, end.replace("in loader:", "in accelerator.whole_batches(loader):")))
 
 
 def untold(body):
