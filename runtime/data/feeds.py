@@ -13,7 +13,7 @@ at once, as `iter` on the plain loader does, because that is when it draws its s
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -24,13 +24,13 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Itera
 
 from runtime.data.order import agreed, agreed_pieces, known_sampler
 from runtime.data.passes import Purpose
-from runtime.data.pieces import names_of
 from runtime.data.plan import (
     Share,
     deal_pieces,
     deal_rows,
     deal_whole,
     dealt_steps,
+    named,
     share_out,
     share_pieces,
     whole_batch,
@@ -357,18 +357,6 @@ class Started:
     def __next__(self) -> Any:
         self._is_started = True
         return self._first.pop() if self._first else next(self._indices)
-
-
-def named(plan: Iterable[tuple[Any, Share]], sampler: Any, *, is_single: bool) -> Iterator[tuple[Any, Share]]:
-    """The plan of a known sampler with the indices that its numbers stand for; single ones without batches."""
-    names = names_of(sampler)
-    if names is None and not is_single:
-        return iter(plan)
-    if names is None:
-        return ((numbers[0], share) for numbers, share in plan)
-    if is_single:
-        return ((names[numbers[0]], share) for numbers, share in plan)
-    return (([names[number] for number in numbers], share) for numbers, share in plan)
 
 
 def one(sample: Any) -> int:

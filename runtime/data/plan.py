@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
-from runtime.data.pieces import Head, Pieces, Windows, after
+from runtime.data.pieces import Head, Pieces, Windows, after, names_of
 from runtime.split import part
 
 Batch = Sequence[Any]  # what a batch sampler yields: the indices of the samples
@@ -201,3 +201,15 @@ def dealt_steps(batches: int, world: int, *, drop_last: bool, even: bool, rank: 
     if even:
         return -(-batches // world)
     return batches // world + (rank < batches % world)
+
+
+def named(plan: Iterable[tuple[Any, Share]], sampler: Any, *, is_single: bool) -> Iterator[tuple[Any, Share]]:
+    """The plan of a known sampler with the indices that its numbers stand for; single ones without batches."""
+    names = names_of(sampler)
+    if names is None and not is_single:
+        return iter(plan)
+    if names is None:
+        return ((numbers[0], share) for numbers, share in plan)
+    if is_single:
+        return ((names[numbers[0]], share) for numbers, share in plan)
+    return (([names[number] for number in numbers], share) for numbers, share in plan)

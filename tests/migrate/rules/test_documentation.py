@@ -295,6 +295,8 @@ NOT_RUN = (
 #: What cannot be shown in one line: test_accelerator.py, test_grad_scaler.py, test_metric_sync.py and others have it.
 ELSEWHERE = {
     "batches = min(limit, len(loader))",
+    "print(total / batches)",
+    "for data in loader:",
     'accuracy = Accuracy(task="multiclass", num_classes=3)',
     "def train(model, device, loader):",
     "train(model, device, loader)",
