@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.units import Function
 from migrate.programs.reach.callees import reached
 from migrate.programs.training.gradients_off import turned_on, without_gradients
-from migrate.programs.training.pairs import by_key, dealt
+from migrate.programs.training.pairs import by_key, dealt, items_by
 from migrate.programs.training.phases import Flag, Phase, Phases, truth, ways
 from migrate.programs.values.sources import Sources, default, passed
 
@@ -75,12 +75,19 @@ class _Loop:
         return Flagged(self._loop, frozenset(evaluated), GRADIENTS) if evaluated else None
 
     def _by_flag(self, flag: Flag) -> Flagged | None:
-        subject = self._seen_by_loop(flag.subject)
+        subject = self._itself(flag) or self._seen_by_loop(flag.subject)
         test = self._test(flag, subject) if subject is not None else None
         if subject is None or test is None:
             return None
         evaluated = self._passed(flag, subject) or self._chosen(flag, subject) or self._dealt(flag, subject)
         return Flagged(self._loop, frozenset(evaluated), test) if evaluated else None
+
+    def _itself(self, flag: Flag) -> ast.Name | None:
+        """The name by which the loop's function asks for a flag, where its only caller has another one for it."""
+        test = flag.test
+        is_own = isinstance(test, ast.Name) and self._facts.unit(test) is self._loop.unit
+        is_handed = self._facts.unit(flag.subject) is not self._loop.unit and self._phases.meant(test) is flag.subject
+        return test if isinstance(test, ast.Name) and is_own and is_handed else None
 
     def _test(self, flag: Flag, subject: ast.Name) -> str | None:
         """The test that holds where the loop trains, as its function writes it."""
@@ -141,8 +148,26 @@ class _Loop:
         sides: list[tuple[set[ast.AST], bool | None]] = []
         for call, made in self._handing_loaders():
             told = passed(call, unit, subject.id) or default(unit, subject.id)
-            sides.append((made, self._told(flag, told) if told is not None else None))
+            rounds = self._dealt_to(call, told) if isinstance(told, ast.Name) else []
+            sides += [
+                (self._facts.loaders(self._facts.values(each)), self._told(flag, flags)) for each, flags in rounds
+            ]
+            if not rounds:
+                sides.append((made, self._told(flag, told) if told is not None else None))
         return self._apart(sides, trains=flag.holds_means_training)
+
+    def _dealt_to(self, call: Call, told: ast.Name) -> list[tuple[ast.expr, ast.expr]]:
+        """The loader and the flag that a call hands over in each round of a loop around it, which deals them out."""
+        unit, loader = self._loop.unit, self._iterated()
+        assert isinstance(unit, Function)
+        assert loader is not None  # `_handing_loaders` has found it
+        given = passed(call, unit, loader.id)
+        if isinstance(given, ast.Subscript):
+            return [(value, key) for key, value in items_by(self._facts, given, told)]
+        if not isinstance(given, ast.Name):
+            return []
+        rounds = dealt(self._facts, given) or by_key(self._facts, given, told)
+        return [(each[given.id], each[told.id]) for each in rounds] if all(told.id in each for each in rounds) else []
 
     def _chosen(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
         """The same, where the loop's function chooses: `loader = train_loader if train else test_loader`."""

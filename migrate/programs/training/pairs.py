@@ -29,9 +29,14 @@ def dealt(facts: Facts, name: ast.Name) -> list[dict[str, ast.expr]]:
 def by_key(facts: Facts, name: ast.Name, key: ast.Name) -> list[dict[str, ast.expr]]:
     """The same of a name that is taken out of a dictionary by another one: `loader = loaders[phase]`."""
     item = facts.once(Sources).given(name).only
-    if not isinstance(item, ast.Subscript) or ast.unparse(item.slice) != key.id:
+    if not isinstance(item, ast.Subscript):
         return []
-    return [{key.id: each, name.id: value} for each, value in _literal(facts, item.value)]
+    return [{key.id: each, name.id: value} for each, value in items_by(facts, item, key)]
+
+
+def items_by(facts: Facts, item: ast.Subscript, key: ast.Name) -> list[tuple[ast.expr, ast.expr]]:
+    """Keys and values of the dictionary out of which a name takes an item: `loaders[phase]`; empty: not in sight."""
+    return _literal(facts, item.value) if ast.unparse(item.slice) == key.id else []
 
 
 def container(facts: Facts, node: ast.expr) -> ast.AST | None:

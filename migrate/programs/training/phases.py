@@ -239,7 +239,8 @@ class Phases:
         if isinstance(node, ast.IfExp):
             parts = [self.constants(part, depth) for part in (node.body, node.orelse)]
         else:
-            given = self._sources.given(node) if depth and isinstance(node, (ast.Name, ast.Attribute)) else None
+            is_named = depth and isinstance(node, (ast.Name, ast.Attribute))
+            given = (self._turns(node) or self._sources.given(node)) if is_named else None
             if given is None or not given.complete:
                 return []
             parts = [self.constants(expression, depth - 1) for expression in given.expressions]

@@ -94,6 +94,23 @@ CONVERTED = {
         },
         "if train:",
     ),
+    "a loop around the call deals both out": (
+        {
+            "calls": "for rows, is_train in [(train_loader, True), (test_loader, False)]:\n"
+            "        print(run(model, rows, optimizer, is_train))",
+        },
+        "if train:",
+    ),
+    "a loop around the call takes one out of a dictionary": (
+        {
+            "parameters": "loader, optimizer, split",
+            "choice": 'is_train = split == "train"',
+            "step": f"if is_train:\n            {STEP}",
+            "calls": 'loaders = {"train": train_loader, "test": test_loader}\n'
+            '    for phase in ["train", "test"]:\n        print(run(model, loaders[phase], optimizer, phase))',
+        },
+        "if is_train:",
+    ),
 }
 
 
@@ -111,6 +128,14 @@ REFUSED = {
     "evaluated on the training data, too": {
         "calls": "run(model, train_loader, optimizer, True)\n    print(run(model, test_loader, optimizer, False))\n"
         "    print(run(model, train_loader, optimizer, False))"
+    },
+    "a loop around the call deals the training data out to be evaluated": {
+        "calls": "for rows, is_train in [(train_loader, True), (test_loader, False), (train_loader, False)]:\n"
+        "        print(run(model, rows, optimizer, is_train))",
+    },
+    "a loop around the call, which does not tell which is which": {
+        "calls": "for rows in [train_loader, test_loader]:\n"
+        "        for is_train in [True, False]:\n            print(run(model, rows, optimizer, is_train))",
     },
     "a flag of the command line": {
         "helper": "import sys\nFLAG = len(sys.argv) > 1\n",
