@@ -10,7 +10,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, of_role, origins
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
 from migrate.programs.evaluation.exact import InFull, Shared, asked_whole, decide, gathered_first
@@ -160,6 +160,8 @@ def handed_out_loaders(facts: Facts) -> set[ast.AST]:
         for node in facts.tree_of(module).nodes:
             if isinstance(node, ast.comprehension):
                 found |= facts.loaders(facts.values(node.iter))
+            elif isinstance(node, ast.Starred) and isinstance(node.ctx, ast.Load):  # so is `[*loader]`
+                found |= facts.loaders(of_role(facts.values(node.value), Role.LOADER, Role.ITERATOR))
     return found
 
 

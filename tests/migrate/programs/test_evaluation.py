@@ -443,3 +443,19 @@ def test_in_full_where_a_batch_is_taken_by_hand_too(decide, taken):
 
     assert len(conversion.in_full) == 1
     assert [loader.target for loader in conversion.loaders] == ["train"]
+
+
+@pytest.mark.parametrize("over", ["[*test]", "list(test)", "[each for each in test]"])
+def test_a_loader_whose_batches_are_put_into_a_list_stays_whole(decide, over):
+    text = source("out = net(x)\nfound.append(out)").replace("in test:", f"in {over}:")
+    _, conversion = decide(text)
+
+    assert [named.target for named in conversion.loaders] == ["train"]
+    assert not conversion.shared
+
+
+def test_loaders_of_a_list_that_is_handed_on_are_prepared(decide):
+    text = source("out = net(x)\nfound.append(out)")
+    _, conversion = decide(f"{text}\nprint(*[test])")
+
+    assert [named.target for named in conversion.loaders] == ["train", "test"]
