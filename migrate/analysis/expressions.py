@@ -199,7 +199,7 @@ def _sequence(state: State, node: ast.Tuple | ast.List | ast.Set, frame: Frame) 
     for position, element in enumerate(node.elts):
         if isinstance(element, ast.Starred):
             values = evaluate(state, element, frame)
-            found |= of_role(values, Role.PARAMETERS)
+            found |= of_role(values, Role.PARAMETERS, Role.LOADER, Role.ITERATOR)  # as `list(loader)` gives its batches
             state.store(made, ELEMENT, iterate(state, values))
             is_exact = False  # behind elements of unknown number
         else:

@@ -19,11 +19,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
-from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, origins, roles
+from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.syntax import arguments, binds, is_docstring, unused_name, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
 from migrate.programs.evaluation.apart import mixes_rows
+from migrate.programs.evaluation.at_once import at_once, is_list
 from migrate.programs.evaluation.beside import beside
 from migrate.programs.evaluation.collating import Collating
 from migrate.programs.evaluation.counted import counted
@@ -155,12 +156,9 @@ def gathered_first(facts: Facts, program: Program, modes: Modes, whole: InFull) 
 
 
 def asked_whole(facts: Facts, program: Program, modes: Modes, whole: InFull) -> Shared | InFull:
-    """A loop over a prepared loader whose batches cannot be gathered, such as graphs: each process is given them whole.
-
-    As it was, if the loader is not seen where the loop begins, or something is drawn: that would differ.
-    """
+    """A loop whose batches cannot be gathered, such as graphs, is given them whole; as it was, if something is drawn."""
     loop = whole.loop
-    if not isinstance(loop.node, ast.For) or modes.at(loop.node) is Mode.UNKNOWN:
+    if not isinstance(loop.node, ast.For):
         return whole
     try:
         _check_reach(facts, program, loop)
@@ -170,10 +168,10 @@ def asked_whole(facts: Facts, program: Program, modes: Modes, whole: InFull) -> 
         _check_sums(facts, loop)
     except NotShared:
         return whole
-    over = [node for node in walk(loop.node.iter) if isinstance(node, (ast.Name, ast.Attribute))]
-    over = [node for node in over if Role.LOADER in roles(facts.values(node))]
-    found = set().union(*(origins(facts.values(node), Role.LOADER) for node in over))
-    if not over or any(roles(facts.values(node)) != {Role.LOADER} for node in over) or not loop.loaders <= found:
+    named = (node for node in walk(loop.node.iter) if isinstance(node, (ast.Name, ast.Attribute)))
+    over = [node for node in named if Role.LOADER in roles(facts.values(node)) and not is_list(facts, node)]
+    found = {value.origin for node in over for value in facts.values(node)}
+    if any(roles(facts.values(node)) != {Role.LOADER} for node in over) or not loop.loaders <= found:
         return whole
     return Shared(loop, loop.node.body[0], (), before=whole.why, whole=tuple(over))
 
@@ -204,6 +202,8 @@ def _check_samples(facts: Facts, loop: LoopFact) -> None:
 
 
 def _check_rows(facts: Facts, loop: LoopFact) -> None:
+    if isinstance(loop.node, ast.For) and at_once(facts, loop.node.iter):
+        raise NotShared("its batches are in a list before it begins")
     for loader in loop.loaders:
         if not facts.once(Collating).has_rows_first(loader):
             raise NotShared("its collate_fn decides which dimension of a batch is the samples")

@@ -79,6 +79,11 @@ GIVEN = {
         source(loader="DataLoader(Rows(), batch_size=4, collate_fn=lambda rows: rows[0])"),
         "for batch in accelerator.whole_batches(rows):",
     ),
+    "put into a list at once": (source(over="list(rows)"), "for batch in list(accelerator.whole_batches(rows)):"),
+    "put into a list that is written out": (
+        source(over="[*rows]"),
+        "for batch in [*accelerator.whole_batches(rows)]:",
+    ),
     "divided by the length of the pass": (
         source(length="rows"),
         "for batch in accelerator.whole_batches(rows):",
@@ -109,6 +114,7 @@ REFUSED = {
     "dropout goes on": source(mode="pass", first="batch['x'] = nn.functional.dropout(batch['x'])").replace(
         "model = nn.Linear(2, 2)", "model = nn.Sequential(nn.Dropout(), nn.Linear(2, 2))"
     ),
+    "the batches lie in a list": source(mode="model.eval()\n    batches = list(rows)", over="batches"),
     "the loop runs over something made above": source(
         mode="model.eval()\n    bar = tqdm(rows)", over="bar", imports="from tqdm import tqdm"
     ),
