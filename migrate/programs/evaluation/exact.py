@@ -156,7 +156,7 @@ def gathered_first(facts: Facts, program: Program, modes: Modes, whole: InFull) 
 
 
 def asked_whole(facts: Facts, program: Program, modes: Modes, whole: InFull) -> Shared | InFull:
-    """A loop whose batches cannot be gathered, such as graphs, is given them whole; as it was, if something is drawn."""
+    """A loop whose batches cannot be gathered, such as graphs, is given them whole; as it was, where it draws."""
     loop = whole.loop
     if not isinstance(loop.node, ast.For):
         return whole
