@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import argument_at, arguments
 from migrate.programs.device.lambdas import is_location
 from migrate.programs.output.guards import has_accelerator
 from migrate.programs.output.waits import waits
@@ -54,7 +54,7 @@ def loading(conversion: Conversion, draft: Draft) -> None:
         value.origin
         for use in facts.method_calls("load_state_dict")
         if use.unit in conversion.units
-        for argument in use.node.args
+        for argument in arguments(use.node)
         for value in facts.values(argument)
         if value.role is Role.CHECKPOINT
     }
@@ -136,7 +136,7 @@ def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:
     for use in facts.method_calls("load_state_dict"):
         made = origins(facts.receiver(use.node), Role.MODEL)
         inside = sorted({path for origin, path in layers if origin in made})
-        if use.unit not in conversion.units or not use.node.args or not (inside or made & wrapped):
+        if use.unit not in conversion.units or _state(use.node) is None or not (inside or made & wrapped):
             continue
         if not inside and _is_below(facts, use, [c for c in calls if origins(facts.values(c), Role.MODEL) & made]):
             continue
@@ -157,8 +157,10 @@ def _is_below(facts: Facts, use: Use, calls: Sequence[ast.Call]) -> bool:
 
 def _take_off(conversion: Conversion, draft: Draft, use: Use, inside: list[str], *, whole: bool) -> None:
     """Above a call that loads, or in it, take the prefixes off the keys; say what to do where neither can be."""
-    facts = conversion.facts
-    state, statement = use.node.args[0], facts.tree(use.node).statement(use.node)
+    facts, state = conversion.facts, _state(use.node)
+    if state is None:
+        return
+    statement = facts.tree(use.node).statement(use.node)
     calls = [node for node in ast.walk(state) if isinstance(node, ast.Call)]
     is_kept = isinstance(state, (ast.Name, ast.Subscript, ast.Attribute)) and not calls
     if is_kept and "torch" in use.unit.module.names:
@@ -181,6 +183,11 @@ def _take_off(conversion: Conversion, draft: Draft, use: Use, inside: list[str],
         )
 
 
+def _state(call: ast.Call) -> ast.expr | None:
+    """What `load_state_dict` is given."""
+    return argument_at(call, 0, "state_dict")
+
+
 def _is_read(state: ast.expr, load: ast.Call) -> bool:
     """Whether what is loaded is what a file has, or a part of it: `torch.load(path)["net"]`."""
     while isinstance(state, (ast.Subscript, ast.Attribute)):
@@ -198,12 +205,13 @@ def _load_inside(conversion: Conversion, draft: Draft) -> None:
     training = {loop.unit.module for loop in others}  # what each of these loads is for its own conversion to say
     for use in facts.method_calls("load_state_dict"):
         model = use.node.func.value if isinstance(use.node.func, ast.Attribute) else None
-        if use.unit in conversion.units or not facts.is_editable(use.unit) or model is None or not use.node.args:
+        state = _state(use.node)
+        if use.unit in conversion.units or not facts.is_editable(use.unit) or model is None or state is None:
             continue
         if use.unit.module in training:
             continue
         made = {each for origin in origins(facts.values(model), Role.MODEL) for each in _made_by(facts, origin)}
-        is_loaded = any(value.role is Role.CHECKPOINT for value in facts.values(use.node.args[0]))
+        is_loaded = any(value.role is Role.CHECKPOINT for value in facts.values(state))
         if not (made & trained and is_loaded):
             continue
         is_wrapped = _is_wrapped(facts, use.node, model)

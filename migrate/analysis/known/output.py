@@ -116,6 +116,11 @@ INPUT = "builtins.input"
 COMMANDS = frozenset({"os.system", "os.popen", *(f"subprocess.{n}" for n in "run call check_call Popen".split())})
 #: What runs a model once and prints its layers.
 SUMMARIES = frozenset({"torchsummary.summary", "torchsummaryX.summary", "torchinfo.summary"})
+#: The names of the arguments that say which file is read or written: `torch.save(obj=state, f=path)`.
+PATHS = (
+    *"f file fname filename filepath fp path uri dir directory save_directory".split(),
+    *"path_or_buf filepath_or_buffer pretrained_model_name_or_path".split(),
+)
 #: Functions whose first argument is a file or folder that they read, or enter.
 READERS = frozenset(
     """torch.load torch.jit.load numpy.load numpy.loadtxt pandas.read_csv pandas.read_pickle joblib.load os.listdir

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import argument_at, arguments
 from migrate.programs.marker import NUMBERS, asks_accelerator
 from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
@@ -55,7 +55,7 @@ class OwnFiles:
         if (path := self._outputs.log_file(call)) is not None:
             return path
         for position in (_PATHS[name] for name in self._facts.called(call) & _PATHS.keys()):
-            return call.args[position] if position < len(call.args) else None
+            return argument_at(call, position, *output.PATHS)
         is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _ON_PATHS
         return call.func.value if is_method and isinstance(call.func, ast.Attribute) else None
 

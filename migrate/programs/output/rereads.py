@@ -7,7 +7,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.syntax import LOOPS, walk
+from migrate.analysis.syntax import LOOPS, argument_at, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.output.caches import caches
 from migrate.programs.output.filled import filling, holds, looked_into
@@ -121,22 +121,22 @@ def _path(conversion: Conversion, outputs: Outputs, call: ast.Call) -> ast.expr 
     if outputs.is_in_memory(call):
         return None
     if outputs.opens(call):
-        return call.args[0] if call.args and conversion.facts.called(call) else None
+        return argument_at(call, 0, *output.PATHS) if conversion.facts.called(call) else None
     positions = {_WRITTEN[name] for name in conversion.facts.called(call) & _WRITTEN.keys()}
     if isinstance(call.func, ast.Attribute) and call.func.attr in _WRITTEN_BY:
         positions = {0}
-    return next((call.args[position] for position in positions if position < len(call.args)), None)
+    return next((argument_at(call, position, *output.PATHS) for position in positions), None)
 
 
 def read_path(conversion: Conversion, call: ast.Call) -> ast.expr | None:
     """The path of a file that a call reads; None where it reads none, or from memory."""
+    path, names = argument_at(call, 0, *output.PATHS), conversion.facts.called(call)
     if _is_pretrained(call):
-        return call.args[0]
-    names = conversion.facts.called(call)
-    if not call.args or not names & (output.READERS | output.IMAGE_READERS | output.OPENS | output.OPENS_ARRAYS):
+        return path
+    if not names & (output.READERS | output.IMAGE_READERS | output.OPENS | output.OPENS_ARRAYS):
         return None
     outputs = conversion.facts.once(Outputs)
-    return None if outputs.opens(call) or outputs.is_in_memory(call) else call.args[0]
+    return None if outputs.opens(call) or outputs.is_in_memory(call) else path
 
 
 def _handed_path(conversion: Conversion, use: Use, written: dict[str, list[Write]]) -> ast.expr | None:
@@ -155,7 +155,8 @@ def _handed_path(conversion: Conversion, use: Use, written: dict[str, list[Write
 def _is_pretrained(call: ast.Call) -> bool:
     """`Model.from_pretrained(args.output_dir)`; what is written out is the name of a model that was there before."""
     is_method = isinstance(call.func, ast.Attribute) and call.func.attr == _LOADED_BY
-    return is_method and bool(call.args) and not isinstance(call.args[0], ast.Constant)
+    path = argument_at(call, 0, *output.PATHS)
+    return is_method and path is not None and not isinstance(path, ast.Constant)
 
 
 def _places(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import CLIPPING
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import arguments, targets_of, walk
+from migrate.analysis.syntax import argument_at, arguments, targets_of, walk
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.kept import written
@@ -73,7 +73,8 @@ class Alike:
             return True
         if makes_optimizer(self._facts, node):
             return True
-        if "torch.save" in names and node.args and Role.MODEL in roles(self._facts.values(node.args[0])):
+        saved = argument_at(node, 0, "obj") if "torch.save" in names else None
+        if saved is not None and Role.MODEL in roles(self._facts.values(saved)):
             return True
         return depth > 0 and any(
             self.is_done(unit.body, depth - 1)

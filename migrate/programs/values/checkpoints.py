@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import argument_at, walk
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ def saved(facts: Facts) -> Iterator[ast.expr]:
     for use in facts.calls_anywhere:
         if output.SAVE not in facts.called(use.node):
             continue
-        waiting = [(argument, _DEEPEST) for argument in use.node.args[:1]]
+        given = argument_at(use.node, 0, "obj")
+        waiting = [(given, _DEEPEST)] if given is not None else []
         while waiting:
             node, depth = waiting.pop()
             if node in seen:
@@ -33,7 +34,7 @@ def saved(facts: Facts) -> Iterator[ast.expr]:
             yield from items
             waiting += [(item, depth - 1) for item in items if depth]
             if isinstance(node, (ast.Name, ast.Attribute)) and depth:
-                waiting += [(given, depth - 1) for given in sources.given(node).expressions]
+                waiting += [(other, depth - 1) for other in sources.given(node).expressions]
 
 
 def _items(node: ast.expr) -> list[ast.expr]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.known import output
-from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.syntax import argument_at, is_main_guard
 from migrate.programs.reach.callees import uses_reached
 from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
@@ -101,7 +101,7 @@ def _shared_path(facts: Facts, call: ast.Call) -> ast.expr | None:
     names = facts.called(call)
     is_read = bool(names & (output.OPENS | output.OPENS_ARRAYS)) and not facts.once(Outputs).opens(call)
     is_shared = is_read or bool(names & (output.READERS | output.FOLDERS))
-    return call.args[0] if is_shared and call.args else None
+    return argument_at(call, 0, "name", *output.PATHS) if is_shared else None
 
 
 class _Names:

@@ -27,6 +27,12 @@ CHANGED = {
     "before prepare": {
         "made": ('model.load_state_dict(torch.load("m.pt"))', f"model.load_state_dict({LOAD})"),
     },
+    "by names": {
+        "made": (
+            'model.load_state_dict(state_dict=torch.load(f="m.pt"))',
+            'model.load_state_dict(state_dict=torch.load(f="m.pt", map_location="cpu"))',
+        ),
+    },
     "with another option": {
         "made": (
             'model.load_state_dict(torch.load("m.pt", weights_only=True))',
@@ -153,6 +159,12 @@ REREAD = {
     ),
     "rows": ("np.save('rows.npy', [1])", "rows = np.load('rows.npy')"),
     "text": ("with open('log.txt', 'w') as file:\n    file.write('done')", "text = open('log.txt').read()"),
+    "by their names": (
+        "torch.save(obj=torch.ones(2), f=path)\nwith open(file='log.txt', mode='w') as log:\n    log.write('done')",
+        "seen = torch.load(f=path)\ntext = open(file='log.txt').read()",
+    ),
+    "by the name of a parameter of NumPy": ("np.save(file='rows.npy', arr=[1])", "rows = np.load('rows.npy')"),
+    "by the name of a parameter of pandas": ("table.to_csv(path_or_buf='rows.csv')", "rows = pd.read_csv('rows.csv')"),
 }
 
 
@@ -160,7 +172,9 @@ REREAD = {
 def test_a_file_that_the_program_has_just_written_is_waited_for(changed, name):
     write, read = REREAD[name]
     guarded = "if accelerator.is_main_process:\n" + textwrap.indent(write, "    ")
-    changed(imports="import numpy as np", made=(f"{write}\n{read}", f"{guarded}\n{WAIT}{read}"))
+    imports = "import numpy as np\nimport pandas as pd"
+    setup = 'path = "m.pt"\ntable = pd.DataFrame({"a": [1]})'
+    changed(imports=imports, setup=setup, made=(f"{write}\n{read}", f"{guarded}\n{WAIT}{read}"))
 
 
 def test_a_checkpoint_under_another_spelling_is_waited_for(changed):
