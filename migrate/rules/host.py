@@ -2,6 +2,7 @@
 
     points.numpy()                       ->   points.cpu().numpy()
     accuracy_score(labels, predicted)    ->   accuracy_score(labels.cpu(), predicted.cpu())
+    axes[0].imshow(images[0])            ->   axes[0].imshow(images[0].cpu())
 
 Batches of a prepared loader, and what a model makes of them, are on the accelerator's device; a program that never left
 the CPU did not need to say so. What is taken of a loader before it is prepared is on the CPU, and stays as it is.
@@ -22,6 +23,7 @@ from migrate.programs.device.raw_batches import RawBatches
 from migrate.programs.device.tour import shown
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.values.fillings import Fillings
+from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
 from migrate.programs.values.takes import taken
 from migrate.rules.rule import rule
@@ -53,12 +55,20 @@ def to_the_host(conversion: Conversion, draft: Draft) -> None:
             and not raw.holds(func.value)
         ):
             draft.wrap(func.value, "{it}.cpu()")
-        elif any(name.startswith(HOST_PREFIXES) for name in facts.called(use.node)):
+        elif _is_on_the_host(facts, use.node):
             for given in arguments(use.node):
                 if not isinstance(given, ast.Starred) and _is_on_device(conversion, given, ROWS):
                     if not _is_tensor(conversion.facts, given) or raw.holds(given):
                         continue  # NumPy takes lists of tensors, too
                     draft.wrap(given, "{it}.cpu()")
+
+
+def _is_on_the_host(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call is one of NumPy or its friends, also on a figure: `axes[0].imshow(...)`."""
+    names = facts.called(call)
+    if any(name.startswith(HOST_PREFIXES) for name in names):
+        return True
+    return not names and isinstance(call.func, ast.Attribute) and facts.once(Outputs).is_figure(call.func.value)
 
 
 def _is_on_device(conversion: Conversion, node: ast.expr, computed: frozenset[Role]) -> bool:

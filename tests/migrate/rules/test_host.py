@@ -107,6 +107,25 @@ def test_a_comparison(changed):
     )
 
 
+FIGURES = {
+    "axes of several": ("fig, axes = plt.subplots(1, 4)", "axes[0].imshow({})"),
+    "one of them": ("fig, ax = plt.subplots()", "ax.plot({})"),
+    "of a figure": ("fig = plt.figure()", "fig.add_subplot(1, 2, 1).imshow({})"),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_what_is_drawn_on_a_figure(changed, name):
+    made, drawn = FIGURES[name]
+    guard = "if accelerator.is_main_process:\n    {}\n    {}"
+    shown = guard.format(made, drawn.format("x[0].cpu()"))
+    changed(imports="import matplotlib.pyplot as plt", step=(f"{made}\n{drawn.format('x[0]')}", shown))
+
+
+def test_a_list_that_has_the_name_of_a_method_of_a_figure(unchanged):
+    unchanged(start="ax = []", step="ax.append(x[0].detach())")
+
+
 @pytest.mark.parametrize("move", ['.to("cpu")', '.to(torch.device("cpu"))', ".cpu()"])
 def test_what_is_brought_to_the_host_stays(unchanged, move):
     unchanged(step=f"rows = output.detach(){move}.numpy()")
