@@ -1,7 +1,7 @@
 """Where passes over loaders begin: where their iterators are made, which may be long before the loop.
 
 `batches = iter(loader)`, and then `model.eval()` before `for batch in batches`: the runtime takes that for a pass of
-the training.
+the training. So it is where all batches are put into a list first, `steps = list(enumerate(loader))`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import line_of, walk
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ _AT_ONCE = frozenset(f"builtins.{name}" for name in "iter enumerate reversed zip
     "itertools.islice",
     "itertools.cycle",
 }
+#: What takes all batches at once.
+_WHOLE = frozenset(f"builtins.{name}" for name in "list tuple sorted".split())
+_DEEPEST = 4
 
 
 def iterators(facts: Facts, loop: ast.AST) -> Iterator[ast.Call]:
@@ -31,8 +34,29 @@ def iterators(facts: Facts, loop: ast.AST) -> Iterator[ast.Call]:
         origin: None
         for node in walk(loop)
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
-        for origin in sorted(origins(facts.values(node), Role.ITERATOR), key=line_of)
+        for origin in sorted(origins(facts.values(node), Role.ITERATOR, Role.CONTAINER), key=line_of)
     }
     for origin in made:
-        if isinstance(origin, ast.Call) and origin not in inside and facts.called(origin) & _AT_ONCE:
+        if isinstance(origin, ast.Call) and origin not in inside and _begins(facts, origin):
             yield origin
+
+
+def _begins(facts: Facts, call: ast.Call, depth: int = _DEEPEST) -> bool:
+    """Whether a call begins a pass over what it is given, or takes all of one: `list(loader)`."""
+    names = facts.called(call)
+    if not names & _WHOLE or not call.args:
+        return bool(names & _AT_ONCE)
+    made = facts.values(call.args[0])
+    if Role.LOADER in roles(made):
+        return True
+    calls = (origin for origin in origins(made, Role.ITERATOR) if isinstance(origin, ast.Call))
+    return depth > 0 and any(_goes_over(facts, each, depth - 1) for each in calls)
+
+
+def _goes_over(facts: Facts, call: ast.Call, depth: int) -> bool:
+    """Whether an iterator is one over a loader: `enumerate(loader)`, `tqdm(enumerate(loader))`."""
+    values = [value for argument in call.args for value in facts.values(argument)]
+    if any(value.role is Role.LOADER for value in values):
+        return True
+    calls = (origin for origin in origins(values, Role.ITERATOR) if isinstance(origin, ast.Call))
+    return depth > 0 and any(_goes_over(facts, each, depth - 1) for each in calls)

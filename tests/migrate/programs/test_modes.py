@@ -330,6 +330,10 @@ for epoch in range(3):
         (["batches = iter(train)", "net.train()"], True),
         (["net.train()", "batches = iter(train)"], False),
         (["batches = tqdm(train)", "net.train()"], False),
+        (["batches = list(train)", "net.train()"], True),
+        (["batches = tuple(tqdm(train))", "net.train()"], True),
+        (["net.train()", "batches = list(train)"], False),
+        (["names = list('ab')", "batches = tqdm(train)", "net.train()"], False),
     ],
 )
 def test_a_training_pass_that_begins_in_the_mode_of_an_evaluation_is_refused(decide, head, is_refused):
@@ -374,3 +378,10 @@ def test_models_that_do_not_run_in_a_loop_may_be_in_any_mode(decide, run, shared
     _, conversion = decide(TWO_MODELS.format(run=run))
 
     assert len(conversion.shared) == shared
+
+
+def test_batches_that_a_training_pass_has_put_into_a_list_are_not_evaluated(decide):
+    program, conversion = decide(source(BEGUN.format(first="batches = list(train)", second="net.eval()")))
+
+    assert conversion is None
+    assert any("where its iterator is made" in refusal.why for refusal in program.refusals)
