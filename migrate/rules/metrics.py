@@ -19,6 +19,10 @@ collects and reads afterwards is joined after the loop:
     losses.append(loss.item())    ->   losses = accelerator.gather_for_metrics(losses)
     sums[name] += loss.item()     ->   sums = accelerator.reduce(sums)
 
+A list whose sum is divided by how many batches one process has seen, `sum(losses) / len(loader)`, becomes the mean over
+the processes entry by entry, `losses = accelerator.reduce(losses, reduction="mean")`; one that code goes through with
+what numbers the steps of one process, `zip(steps, losses)`, stays as it is, which is said.
+
 So is what its last steps leave, the last loss or a moving average of it, of which the mean says the same:
 
     print(loss.item())            ->   loss = accelerator.reduce(loss, reduction="mean")
@@ -297,7 +301,8 @@ def _of_shares(conversion: Conversion, accumulator: Accumulator) -> Accumulator:
     """
     splits = conversion.program.handed is not None and conversion.program.handed.splits
     if not splits and _is_of_all_data(conversion, accumulator.lengths):
-        return replace(accumulator, joined=Joined.SUM)
+        is_list = accumulator.joined is Joined.MEANS
+        return replace(accumulator, joined=Joined.LIST if is_list else Joined.SUM)
     if not splits or accumulator.grows is None or accumulator.joined not in (Joined.SUM, Joined.MEAN):
         return accumulator
     return replace(accumulator, joined=Joined.SUM if accumulator.grows else Joined.MEAN)
@@ -385,6 +390,8 @@ def _joining(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> 
     """A line that joins a number, a tensor or a list; Accelerate joins the items of a dictionary one by one."""
     accelerator, loop = conversion.access.name(accumulator.loop.node), accumulator.loop.node
     whole, name = _of_shares(conversion, accumulator), draft.quoted(loop, accumulator.name)
+    if whole.joined is Joined.MEANS:
+        return [f"{name} = {_of_each(conversion, whole, name, accelerator)}"]
     if not accumulator.is_dictionary:
         return [f"{name} = {_whole(whole, name, accelerator)}"]
     if conversion.package == "runtime":
@@ -394,6 +401,15 @@ def _joining(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> 
     key = unused_name(conversion.facts.tree(loop), "name", "key", "each_name")
     item = f"{name}[{key}]"
     return [f"for {key} in {name}:", f"{at.unit}{item} = {_whole(whole, item, accelerator)}"]
+
+
+def _of_each(conversion: Conversion, accumulator: Accumulator, name: str, accelerator: str) -> str:
+    """The entries of a list as their means over the processes, of which each has as many."""
+    if conversion.package == "runtime":
+        return f'{accelerator}.reduce({name}, reduction="mean")'
+    each = unused_name(conversion.facts.tree(accumulator.loop.node), "each", "value", "each_value")
+    mean = _whole(replace(accumulator, joined=Joined.MEAN), each, accelerator)
+    return f"[{mean} for {each} in {name}]"
 
 
 def _whole(accumulator: Accumulator, name: str, accelerator: str) -> str:

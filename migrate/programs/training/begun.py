@@ -55,7 +55,7 @@ def _begins(facts: Facts, call: ast.Call, depth: int = _DEEPEST) -> bool:
 
 def _goes_over(facts: Facts, call: ast.Call, depth: int) -> bool:
     """Whether an iterator is one over a loader: `enumerate(loader)`, `tqdm(enumerate(loader))`."""
-    values = [value for argument in call.args for value in facts.values(argument)]
+    values = frozenset(value for argument in call.args for value in facts.values(argument))
     if any(value.role is Role.LOADER for value in values):
         return True
     calls = (origin for origin in origins(values, Role.ITERATOR) if isinstance(origin, ast.Call))

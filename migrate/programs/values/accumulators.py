@@ -19,11 +19,12 @@ from migrate.analysis.units import Function
 from migrate.programs.values.additions import additions, counted, grown
 from migrate.programs.values.begins import begins_before
 from migrate.programs.values.below import set_below, sharing
-from migrate.programs.values.divided import Division, Joined, division
+from migrate.programs.values.divided import Division, Joined, division, numbers_of_batches
 from migrate.programs.values.kept import divisors_of, is_only_read, is_read
+from migrate.programs.values.lengths import measured
 from migrate.programs.values.numbers import is_foreign, is_number
 from migrate.programs.values.scalars import Scalars
-from migrate.programs.values.together import together
+from migrate.programs.values.together import only_divided, quotients, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,18 +64,52 @@ def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     """`losses = []` right before the loop, `losses.append(<number>)` in it, read after it.
 
     Inside of the loop it is only computed with. A list that goes on over several loops would be joined in the order of
-    the processes, not of time: it is left. So is one beside which code goes through another that is left.
+    the processes, not of time: it is left. So is one beside which code goes through another that is left, or through
+    what numbers the steps of one process: `zip(steps, losses)`.
     """
-    lists = {n: each for n, each in appended(facts, loop).items() if any(is_own(facts, loop, v) for v in each)}
+    every = appended(facts, loop)
+    lists = {n: each for n, each in every.items() if any(is_own(facts, loop, v) for v in each)}
     later = statements_after(facts, loop.node)
     found = [
         name for name, added in lists.items() if _can_be_joined(facts, loop, name, added) and is_read_later(later, name)
     ]
-    left = together(facts, later, found, lists.keys() - set(found)) if found else set()
+    counts = set(_numbering(facts, loop, later)) if found else set()
+    left = together(facts, later, found, every.keys() - set(found), counts) if found else set()
     for name in found:
-        if name not in left:
+        how = _of_entries(facts, loop, later, name, lists[name]) if name not in left else None
+        if how is not None:
             inside = not is_filled_only(facts, loop, name, lists[name])
-            yield Accumulator(name, loop, loop.node, is_number=True, joined=Joined.LIST, read_inside=inside)
+            yield Accumulator(
+                name, loop, loop.node, is_number=True, joined=how.joined, read_inside=inside, lengths=how.lengths
+            )
+
+
+def _numbering(facts: Facts, loop: LoopFact, later: Sequence[ast.stmt]) -> Iterator[str]:
+    """What says how many steps one process takes: `steps` of `steps += 1`, the number of the batch, `len(loader)`."""
+    yield from counted(facts, loop.node)
+    yield from numbers_of_batches(facts, loop)
+    calls = (node for statement in later for node in walk(statement) if isinstance(node, ast.Call))
+    yield from (ast.unparse(call) for call in calls if measured(facts, call) & loop.loaders)
+
+
+def _of_entries(
+    facts: Facts, loop: LoopFact, later: Sequence[ast.stmt], name: str, added: Sequence[ast.expr]
+) -> Division | None:
+    """How a list is joined: with those of the others, or entry by entry; None: it stays one process's own.
+
+    By how many batches a process saw itself `sum(losses)` is divided where there is an entry for each of them.
+    """
+    counters, length = set(counted(facts, loop.node)), f"len({name})"
+    divisors = [*quotients(facts, later, name), *by_callers(facts, loop, name)]
+    each = [division(facts, loop, loop.node, [d], counters) for d in divisors if ast.unparse(d) != length]
+    if all(how.joined is Joined.SUM for how in each):
+        return Division(Joined.LIST)
+    body = loop.node.body if isinstance(loop.node, (ast.For, ast.While)) else []
+    steps = [facts.tree(value).statement(value) for value in added]
+    is_of_steps = all(step in body for step in steps) and all(is_number(facts, value) is True for value in added)
+    if not is_of_steps or any(how.joined is Joined.SUM for how in each) or not only_divided(later, name):
+        return None
+    return Division(Joined.MEANS, tuple(length for how in each for length in how.lengths))
 
 
 def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:

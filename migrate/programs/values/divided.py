@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import walk, writes
+from migrate.analysis.syntax import walk
 from migrate.programs.values.lengths import measured
 from migrate.programs.values.rounds import are_alike
 from migrate.programs.values.sources import Sources
@@ -33,6 +33,7 @@ class Joined(Enum):
     SUM = "sum"
     MEAN = "mean"
     LIST = "list"
+    MEANS = "means"  # a list, entry by entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,17 @@ def division(
 
 def _counts_batches(facts: Facts, loop: LoopFact, divisor: ast.expr, counted: Collection[str]) -> bool:
     """Whether a divisor is counted in the loop: `steps += 1`, or the number of the batch."""
-    counters = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
-    for node in walk(divisor):
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) in counted:
-            return True
-        if isinstance(node, ast.Name) and node.id in counters and Role.NUMBER in roles(facts.values(node)):
-            return True
-    return False
+    counters = {*counted, *numbers_of_batches(facts, loop)}
+    places = (node for node in walk(divisor) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)))
+    return any(ast.unparse(node) in counters for node in places)
+
+
+def numbers_of_batches(facts: Facts, loop: LoopFact) -> set[str]:
+    """`i` of `for i, batch in enumerate(loader)`."""
+    if not isinstance(loop.node, (ast.For, ast.AsyncFor)):
+        return set()
+    names = (node for node in walk(loop.node.target) if isinstance(node, ast.Name))
+    return {node.id for node in names if Role.NUMBER in roles(facts.values(node))}
 
 
 def _lengths(facts: Facts, divisor: ast.expr) -> Iterator[ast.Call]:

@@ -45,7 +45,7 @@ def joined_last(
         alike = [o.after for o in further if o.name == each.name and o.joined is each.joined]
         goes_on = each.joined is not None and _goes_on(facts, each.after, each.name, alike)
         yield replace(each, joined=None) if goes_on else each
-    yield from (replace(each, joined=None) for each in wider if each.joined is Joined.LIST)
+    yield from (replace(each, joined=None) for each in wider if each.joined in (Joined.LIST, Joined.MEANS))
 
 
 def meters_last(

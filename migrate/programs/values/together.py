@@ -21,15 +21,34 @@ if TYPE_CHECKING:
 
 _NOTHING: frozenset[str] = frozenset()
 _GROWING = frozenset("sum len nansum count_nonzero".split())
+_COUNTING = frozenset("range arange linspace".split())
 _JOINING = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript)
 _DEEPEST = 2  # calls between what a loop leaves and what divides it
 
 
-def together(facts: Facts, later: Sequence[ast.stmt], names: Collection[str], one: Collection[str]) -> set[str]:
-    """Of the names of lists, those that statements bring together with one of some others, or with what these meet."""
-    met = _Met(facts, {name: frozenset({name}) for name in (*names, *one)})
+def together(
+    facts: Facts,
+    later: Sequence[ast.stmt],
+    names: Collection[str],
+    one: Collection[str],
+    counts: Collection[str] = _NOTHING,
+) -> set[str]:
+    """Of the names of lists, those that statements bring together with one of some others, or with what these meet.
+
+    `counts`: what numbers the steps of one process, `steps`, `len(loader)`; `range(steps)` is such another list.
+    """
+    met = _Met(facts, {name: frozenset({name}) for name in (*names, *one)}, counts=frozenset(counts))
     met.block(later)
-    return _closed([*met.groups, met.left], names, one)
+    return _closed([*met.groups, met.left], names, {*one, *counts})
+
+
+def only_divided(later: Sequence[ast.stmt], name: str) -> bool:
+    """Whether all that is done with a list is to divide it, or to take its mean: `sum(losses) / len(loader)`."""
+    nodes = [node for statement in later for node in ast.walk(statement)]
+    parts = [node.left for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)]
+    parts += [node for node in nodes if isinstance(node, ast.Call) and _folds(node)]
+    inside = {inner for part in parts for inner in ast.walk(part)}
+    return all(node in inside for node in nodes if isinstance(node, ast.Name) and node.id == name)
 
 
 def divided(facts: Facts, later: Sequence[ast.stmt], names: Collection[str], one: Collection[str]) -> set[str]:
@@ -37,6 +56,13 @@ def divided(facts: Facts, later: Sequence[ast.stmt], names: Collection[str], one
     met = _Divided(facts, {name: frozenset({name}) for name in (*names, *one)})
     met.block(later)
     return _closed(met.groups, names, one)
+
+
+def quotients(facts: Facts, later: Sequence[ast.stmt], name: str) -> list[ast.expr]:
+    """What statements divide something by that grows with the entries of a list: `sum(losses) / len(loader)`."""
+    met = _Quotients(facts, {name: frozenset({name})})
+    met.block(later)
+    return met.divisors
 
 
 def _closed(groups: Collection[frozenset[str]], names: Collection[str], one: Collection[str]) -> set[str]:
@@ -55,6 +81,7 @@ class _Met:
     held: dict[str, frozenset[str]]
     groups: list[frozenset[str]] = field(default_factory=list)
     left: frozenset[str] = _NOTHING  # given back, or kept in objects: who takes one takes the others
+    counts: frozenset[str] = _NOTHING
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
@@ -96,6 +123,8 @@ class _Met:
         """The lists of whose entries an expression holds something."""
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and (held := self._under(ast.unparse(node))):
             return held
+        if self.counts and isinstance(node, ast.Call) and _name(node) in _COUNTING:
+            return self.counts.intersection(ast.unparse(inner) for inner in ast.walk(node))
         if isinstance(node, COMPREHENSIONS):
             for part in node.generators:
                 self._set(part.target, self._of(part.iter))
@@ -133,7 +162,25 @@ class _Divided(_Met):
                 inner.block(unit.body)
 
 
+@dataclass(slots=True)
+class _Quotients(_Met):
+    """By what statements divide what they hold of lists."""
+
+    divisors: list[ast.expr] = field(default_factory=list)
+
+    def _meet(self, node: ast.AST, found: frozenset[str]) -> None:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and self._of(node.left):
+            self.divisors.append(node.right)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and self._of(node.target):
+            self.divisors.append(node.value)
+
+
 def _folds(call: ast.Call) -> bool:
     """`np.mean(losses)`, `losses.mean()`: one number of all entries, which does not grow with how many there are."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = _name(call)
     return name in FOLDING_WITHOUT_DIM - _GROWING and len(call.args) < 2 and not call.keywords
+
+
+def _name(call: ast.Call) -> str:
+    """What a function or method is called where it is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from migrate.options import Target
+
 START = "scores, labels = [], []"
 STEP = "scores.append(output.detach().cpu().numpy())\nlabels.append(y)"
 JOINED = "scores = accelerator.gather_for_metrics(scores)"
@@ -104,3 +106,76 @@ def test_what_is_given_back_together_stays_together(convert_text, given, is_join
     _, result = convert_text(RETURNED.format(start=START, given=given))
 
     assert (f"    {JOINED}\n" in result) is is_joined
+
+
+NUMBERED = {
+    "steps": "print(list(zip(steps, losses)))",
+    "rates": "for rate, loss in zip(rates, losses):\n    print(rate, loss)",
+    "a range of steps that were counted": "print(list(zip(range(count), losses)))",
+    "a range as long as the loader": "print(list(zip(np.arange(len(loader)), losses)))",
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_what_is_gone_through_with_the_steps_of_one_process_is_not_joined(convert_text, programs, name):
+    holes = HOLES | {
+        "start": "steps, rates, losses, count = [], [], [], 0",
+        "step": "steps.append(count)\nrates.append(0.1 * count)\nlosses.append(loss.item())\ncount += 1",
+        "epoch": NUMBERED[name],
+    }
+    report, result = convert_text(programs(holes)[0])
+
+    assert "accelerator.prepare(" in result
+    assert "gather_for_metrics(losses)" not in result
+    told = [finding.message for finding in report.findings if finding.code == "MIG114"]
+    assert "losses, read after this loop, is of one process's share of the data" in told
+
+
+OWN = ["sum(losses) / len(loader)", "np.sum(losses) / count", "np.array(losses).sum() / len(loader)"]
+WHOLE = ["sum(losses) / len(losses)", "sum(losses) / len(data)", "np.mean(losses)", "sum(losses)"]
+
+
+@pytest.mark.parametrize("value", OWN)
+@pytest.mark.parametrize("package", Target)
+def test_a_sum_that_is_divided_by_the_batches_of_one_process_is_of_means(convert_text, programs, value, package):
+    holes = HOLES | {"start": "losses, count = [], 0", "step": "losses.append(loss.item())\ncount += 1"}
+    before, _ = programs(holes | {"epoch": f"print({value}, np.mean(losses))"})
+    _, result = convert_text(before, target=package)
+
+    joined = {
+        Target.RUNTIME: 'losses = accelerator.reduce(losses, reduction="mean")',
+        Target.ACCELERATE: (
+            "losses = [sum(accelerator.gather_for_metrics([each])) / accelerator.num_processes for each in losses]"
+        ),
+    }
+    assert f"    {joined[package]}\n    accelerator.print({value}, np.mean(losses))" in result
+
+
+@pytest.mark.parametrize("value", WHOLE)
+def test_what_all_batches_divide_is_of_all_processes(convert_text, programs, value):
+    holes = HOLES | {"start": "losses, count = [], 0", "step": "losses.append(loss.item())\ncount += 1"}
+    _, result = convert_text(programs(holes | {"epoch": f"print({value})"})[0])
+
+    assert "losses = accelerator.gather_for_metrics(losses)" in result
+
+
+UNLIKE = {
+    "not in each step": ("if x.max() > 0:\n    losses.append(loss.item())", "print(sum(losses) / len(loader))"),
+    "shown as it is, too": ("losses.append(loss.item())", "print(sum(losses) / len(loader), sum(losses))"),
+    "divided by all samples, too": (
+        "losses.append(loss.item())",
+        "print(sum(losses) / len(loader), sum(losses) / len(data))",
+    ),
+    "under another name": ("losses.append(loss.item())", "total = sum(losses)\nprint(total / len(loader))"),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_a_sum_that_is_not_of_means_alone_is_told(convert_text, programs, name):
+    step, epoch = UNLIKE[name]
+    report, result = convert_text(programs(HOLES | {"start": "losses = []", "step": step, "epoch": epoch})[0])
+
+    assert "accelerator.prepare(" in result
+    assert "losses = " not in result.replace("losses = []", "")
+    told = [finding.message for finding in report.findings if finding.code == "MIG114"]
+    assert "losses, read after this loop, is of one process's share of the data" in told
