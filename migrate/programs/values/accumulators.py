@@ -24,7 +24,7 @@ from migrate.programs.values.kept import divisors_of, is_only_read, is_read
 from migrate.programs.values.lengths import measured
 from migrate.programs.values.numbers import is_foreign, is_number
 from migrate.programs.values.scalars import Scalars
-from migrate.programs.values.together import only_divided, quotients, together
+from migrate.programs.values.together import is_cut, only_divided, quotients, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,19 +97,21 @@ def _of_entries(
 ) -> Division | None:
     """How a list is joined: with those of the others, or entry by entry; None: it stays one process's own.
 
-    By how many batches a process saw itself `sum(losses)` is divided where there is an entry for each of them.
+    By how many batches a process saw itself `sum(losses)` is divided where there is an entry for each of them; the
+    last entries, `losses[-10:]`, are of the last steps.
     """
     counters, length = set(counted(facts, loop.node)), f"len({name})"
     divisors = [*quotients(facts, later, name), *by_callers(facts, loop, name)]
     each = [division(facts, loop, loop.node, [d], counters) for d in divisors if ast.unparse(d) != length]
-    if all(how.joined is Joined.SUM for how in each):
+    if all(how.joined is Joined.SUM for how in each) and not is_cut(later, name):
         return Division(Joined.LIST)
     body = loop.node.body if isinstance(loop.node, (ast.For, ast.While)) else []
     steps = [facts.tree(value).statement(value) for value in added]
     is_of_steps = all(step in body for step in steps) and all(is_number(facts, value) is True for value in added)
     if not is_of_steps or any(how.joined is Joined.SUM for how in each) or not only_divided(later, name):
         return None
-    return Division(Joined.MEANS, tuple(length for how in each for length in how.lengths))
+    lengths = () if is_cut(later, name) else tuple(length for how in each for length in how.lengths)
+    return Division(Joined.MEANS, lengths)
 
 
 def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:

@@ -43,10 +43,11 @@ def together(
 
 
 def only_divided(later: Sequence[ast.stmt], name: str) -> bool:
-    """Whether all that is done with a list is to divide it, or to take its mean: `sum(losses) / len(loader)`."""
+    """Whether a list is only divided, or its mean, its length or entries are taken: `sum(losses) / len(loader)`."""
     nodes = [node for statement in later for node in ast.walk(statement)]
     parts = [node.left for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)]
-    parts += [node for node in nodes if isinstance(node, ast.Call) and _folds(node)]
+    parts += [node for node in nodes if isinstance(node, ast.Call) and (_folds(node) or _name(node) == "len")]
+    parts += [node for node in nodes if isinstance(node, ast.Subscript)]
     inside = {inner for part in parts for inner in ast.walk(part)}
     return all(node in inside for node in nodes if isinstance(node, ast.Name) and node.id == name)
 
@@ -56,6 +57,12 @@ def divided(facts: Facts, later: Sequence[ast.stmt], names: Collection[str], one
     met = _Divided(facts, {name: frozenset({name}) for name in (*names, *one)})
     met.block(later)
     return _closed(met.groups, names, one)
+
+
+def is_cut(later: Sequence[ast.stmt], name: str) -> bool:
+    """Whether statements take entries of a list by their place: `losses[-1]`, `np.mean(losses[-10:])`."""
+    nodes = (node for statement in later for node in ast.walk(statement) if isinstance(node, ast.Subscript))
+    return any(isinstance(node.value, ast.Name) and node.value.id == name for node in nodes)
 
 
 def quotients(facts: Facts, later: Sequence[ast.stmt], name: str) -> list[ast.expr]:
