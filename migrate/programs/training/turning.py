@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.programs.training.pairs import container
 from migrate.programs.training.phases import Phase, Phases
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,7 +73,7 @@ def _turning(facts: Facts, loop: LoopFact) -> Turning | None:
     if len(loop.loaders) != 1:
         return None
     (origin,) = loop.loaders
-    if held is None or flag.trains[0] not in _keys(held) or facts.source(origin) is not held.value:
+    if held is None or flag.trains[0] not in _keys(facts, held) or facts.source(origin) is not held.value:
         return None
     return Turning(loop, origin, held, flag.trains[0], flag.test)
 
@@ -104,15 +105,28 @@ def _held(facts: Facts, item: ast.Subscript) -> ast.DictComp | ast.Dict | None:
     return made if isinstance(made, (ast.DictComp, ast.Dict)) else None
 
 
-def _keys(held: ast.DictComp) -> list[str]:
-    """`{x: DataLoader(...) for x in ["train", "val"]}`."""
+def _keys(facts: Facts, held: ast.DictComp) -> list[str]:
+    """`{x: DataLoader(...) for x in ["train", "val"]}`, `{x: DataLoader(data) for x, data in data_sets.items()}`."""
     first = held.generators[0]
-    if len(held.generators) > 1 or first.ifs or not isinstance(first.iter, (ast.List, ast.Tuple)):
+    target, over = first.target, first.iter
+    if isinstance(target, ast.Tuple) and isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute):
+        if over.func.attr == "items" and len(target.elts) == 2:
+            target, over = target.elts[0], over.func.value
+    if len(held.generators) > 1 or first.ifs or not isinstance(held.key, ast.Name):
         return []
-    if not isinstance(held.key, ast.Name) or ast.unparse(first.target) != held.key.id:
+    return _texts(facts, over) if ast.unparse(target) == held.key.id else []
+
+
+def _texts(facts: Facts, over: ast.expr) -> list[str]:
+    """The texts that are gone through: a list of them or the keys of a dictionary, also by a name."""
+    made = facts.once(Sources).given(over).only if isinstance(over, (ast.Name, ast.Attribute)) else over
+    if isinstance(made, ast.DictComp):
+        return _keys(facts, made)
+    if not isinstance(made, (ast.List, ast.Tuple, ast.Dict)):
         return []
-    constants = [node.value for node in first.iter.elts if isinstance(node, ast.Constant)]
-    return [key for key in constants if isinstance(key, str)] if len(constants) == len(first.iter.elts) else []
+    parts = made.keys if isinstance(made, ast.Dict) else made.elts
+    texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return texts if len(texts) == len(parts) else []
 
 
 def misread(facts: Facts, turning: Turning, until: int) -> ast.AST | None:

@@ -46,6 +46,45 @@ def test_the_loader_that_is_trained_on_is_prepared(decide, holes):
     assert [named.target for named in conversion.placement.stages.first.objects] == ['loaders["train"]', "net", "opt"]
 
 
+LITERAL = '{x: DataLoader(data[x], batch_size=4) for x in ["train", "val"]}'
+SETS = "sets = {x: Data(x) for x in names}\n"
+NAMED = {
+    "a list by its name": ('names = ["train", "val"]\n', "{x: DataLoader(data[x], batch_size=4) for x in names}", True),
+    "the items of a dictionary": (
+        'sets = {"train": data[0], "val": data[1]}\n',
+        "{x: DataLoader(part, batch_size=4) for x, part in sets.items()}",
+        True,
+    ),
+    "the keys of one that a list makes": (
+        f'names = ("train", "val")\n{SETS}',
+        "{x: DataLoader(sets[x], batch_size=4) for x in sets}",
+        True,
+    ),
+    "a list that a user gives": (
+        "import sys\nnames = sys.argv[1:]\n",
+        "{x: DataLoader(data[x], batch_size=4) for x in names}",
+        False,
+    ),
+    "one of two lists": (
+        'names = ["train", "val"]\nif small:\n    names = ["val"]\n',
+        "{x: DataLoader(data[x], batch_size=4) for x in names}",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_loaders_under_names_that_are_written_elsewhere(decide, name):
+    before, made, is_known = NAMED[name]
+    text = _program().replace(f"loaders = {LITERAL}", f"{before}loaders = {made}")
+    program, conversion = decide(text)
+
+    assert (not program.refusals) is is_known
+    if conversion is not None:
+        objects = conversion.placement.stages.first.objects
+        assert [named.target for named in objects] == ['loaders["train"]', "net", "opt"]
+
+
 def test_moves_stay_since_only_some_batches_arrive_on_the_device(decide):
     text = _program().replace("net(x)", 'net(x.to("cuda"))')
     _, conversion = decide(text)
