@@ -2,7 +2,8 @@
 
     points.numpy()                       ->   points.cpu().numpy()
     accuracy_score(labels, predicted)    ->   accuracy_score(labels.cpu(), predicted.cpu())
-    axes[0].imshow(images[0])            ->   axes[0].imshow(images[0].cpu())
+
+So does what is drawn on a figure, `axes[0].imshow(images[0])`.
 
 Batches of a prepared loader, and what a model makes of them, are on the accelerator's device; a program that never left
 the CPU did not need to say so. What is taken of a loader before it is prepared is on the CPU, and stays as it is.
