@@ -14,16 +14,20 @@ if TYPE_CHECKING:
 
 def average_over(conversion: Conversion, draft: Draft, average: Average) -> None:
     """Make a number one over the processes: where it stands, or under its name after a statement."""
-    code = draft.quoted(average.at, _joined(conversion, average))
+    code = _joined(conversion, average)
     if isinstance(average.at, ast.expr):
-        draft.wrap(average.at, code)
-    else:
-        draft.after(average.at, f"{average.name} = {code.format(it=average.name)}")
+        draft.wrap(average.at, draft.quoted(average.at, code))
+        return
+    is_list = average.joint is Joint.MEANS  # which is filled in its place: others may hold it
+    to = f"{average.name}[:]" if is_list else average.name
+    draft.after(average.at, draft.quoted(average.at, f"{to} = {code.format(it=average.name)}"))
 
 
 def _joined(conversion: Conversion, average: Average) -> str:
     """A number made one over the processes, as code with a hole; Accelerate reduces tensors only."""
     accelerator = conversion.access.name(average.at)
+    if average.joint is Joint.MEANS:
+        return each_averaged(conversion, accelerator, "{it}")
     if average.joint in (Joint.LEAST, Joint.MOST):
         if average.is_tensor:
             return f"{accelerator}.gather({{it}}).{average.joint.value}()"
@@ -34,3 +38,10 @@ def _joined(conversion: Conversion, average: Average) -> str:
         return f"{accelerator}.reduce({{it}}{how})"
     share = f" / {accelerator}.num_processes" if is_mean else ""
     return f"sum({accelerator}.gather_for_metrics([{{it}}])){share}"
+
+
+def each_averaged(conversion: Conversion, accelerator: str, name: str) -> str:
+    """The numbers of a list, each made one over the processes, as code; Accelerate reduces tensors only."""
+    if conversion.package == "runtime":
+        return f"{accelerator}.reduce({name}, reduction='mean')"
+    return f"[sum(each) / {accelerator}.num_processes for each in zip(*{accelerator}.gather_for_metrics([{name}]))]"

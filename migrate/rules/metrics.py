@@ -19,9 +19,11 @@ collects and reads afterwards is joined after the loop:
     losses.append(loss.item())    ->   losses = accelerator.gather_for_metrics(losses)
     sums[name] += loss.item()     ->   sums = accelerator.reduce(sums)
 
-A list whose sum is divided by how many batches one process has seen, `sum(losses) / len(loader)`, becomes the mean over
-the processes entry by entry, `losses = accelerator.reduce(losses, reduction="mean")`; one that code goes through with
-what numbers the steps of one process, `zip(steps, losses)`, stays as it is, which is said.
+A list whose sum is divided by how many batches one process has seen, `sum(losses) / len(loader)`, has the means over
+the processes instead, entry by entry; so has one that goes on over all epochs, and one that code goes through with what
+numbers the steps of one process, `zip(steps, losses)`:
+
+    history.append(loss.item())   ->   history[:] = accelerator.reduce(history, reduction="mean")
 
 So is what its last steps leave, the last loss or a moving average of it, of which the mean says the same:
 
@@ -58,12 +60,10 @@ from __future__ import annotations
 
 import ast
 from copy import deepcopy
-from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import unused_name
 from migrate.programs.evaluation.asked import asked
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
@@ -78,10 +78,9 @@ from migrate.programs.training.queues import queues
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
 from migrate.programs.training.rows_kept import rows_inside, rows_kept
 from migrate.programs.values.accumulators import Accumulator
-from migrate.programs.values.divided import Joined
-from migrate.programs.values.lengths import measured
 from migrate.rules.averaging import average_over
-from migrate.rules.layout import Place, assignment, place
+from migrate.rules.joining import joining, meters_joined
+from migrate.rules.layout import assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
 from migrate.rules.statistics import join_statistics
@@ -93,6 +92,7 @@ if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
     from migrate.programs.evaluation.exact import Shared
     from migrate.programs.loops import LoopFact
+    from migrate.programs.shares.averages import Average
     from migrate.programs.shares.joins import Join
     from migrate.programs.training.turning import Turning
     from migrate.rules.draft import Draft
@@ -138,13 +138,15 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     shown = [accumulator.name for accumulator in found if accumulator.read_inside]
     shown += [join.target for join in joined if join.shown_inside]
     shown += [name for name in apart(facts, loop, joined) if name not in averaged.names]
-    if shown:
-        verb = "shows" if len(shown) == 1 else "show"
-        draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
     joined, turn = tuple(join for join in joined if join.sums), _turn(conversion, loop)
     left = left_over(facts, loop, found, loops.joined(loop), averaged)
     last = [] if turn is not None else _join_last(conversion, draft, loop, left)
-    for name in (each for each in left if each not in last):
+    shown += [number.name for number in last if number.shown_inside]
+    if shown:
+        verb = "shows" if len(shown) == 1 else "show"
+        draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
+    whole = {number.name for number in last}
+    for name in (each for each in left if each not in whole):
         draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
     if turn is not None:
         _join_where_training(conversion, draft, turn, found, joined)
@@ -155,7 +157,7 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
         _join_meters(conversion, draft, after, [join for join in joined if join.after is after])
 
 
-def _join_last(conversion: Conversion, draft: Draft, loop: LoopFact, names: list[str]) -> list[str]:
+def _join_last(conversion: Conversion, draft: Draft, loop: LoopFact, names: list[str]) -> list[Average]:
     """Join the numbers that the last steps have left, where one asks for them after the loop; which these are."""
     is_step = conversion.loops.taking(loop.node) is not loop.node  # of one batch: that costs what it did
     if is_step or not conversion.access.can_reach(loop.node):
@@ -163,7 +165,7 @@ def _join_last(conversion: Conversion, draft: Draft, loop: LoopFact, names: list
     found = list(last_numbers(conversion.facts, loop, names))
     for number in found:
         average_over(conversion, draft, number)
-    return [number.name for number in found]
+    return found
 
 
 def _say_losses(conversion: Conversion, draft: Draft) -> None:
@@ -291,27 +293,7 @@ def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> Non
             f"join it after the loop: {name} = accelerator.reduce({name}), if it is a tensor",
         )
         return
-    draft.after(accumulator.after, "\n".join(_joining(conversion, draft, accumulator)))
-
-
-def _of_shares(conversion: Conversion, accumulator: Accumulator) -> Accumulator:
-    """Where a batch is one of all processes together, each sees as many, and its share of each.
-
-    Of the means of these shares the mean is that of the batches, of their sums the sum, whatever they are divided by.
-    """
-    splits = conversion.program.handed is not None and conversion.program.handed.splits
-    if not splits and _is_of_all_data(conversion, accumulator.lengths):
-        is_list = accumulator.joined is Joined.MEANS
-        return replace(accumulator, joined=Joined.LIST if is_list else Joined.SUM)
-    if not splits or accumulator.grows is None or accumulator.joined not in (Joined.SUM, Joined.MEAN):
-        return accumulator
-    return replace(accumulator, joined=Joined.SUM if accumulator.grows else Joined.MEAN)
-
-
-def _is_of_all_data(conversion: Conversion, lengths: Collection[ast.Call]) -> bool:
-    """Whether a number is divided by lengths of loaders as they were before prepare alone."""
-    made = {length: measured(conversion.facts, length) for length in lengths}
-    return bool(made) and not any(conversion.is_prepared_at(length, loaders) for length, loaders in made.items())
+    draft.after(accumulator.after, "\n".join(joining(conversion, draft, accumulator)))
 
 
 def _join_where_training(
@@ -328,8 +310,8 @@ def _join_where_training(
         draft.add_import(loop, "torch")
     for after in dict.fromkeys([*(each.after for each in found), *(join.after for join in joined)]):
         here = (each for each in found if each.joined is not None and each.after is after)
-        lines = [line for each in here for line in _joining(conversion, draft, each)]
-        lines += _meters_joined(conversion, after, [join for join in joined if join.after is after])
+        lines = [line for each in here for line in joining(conversion, draft, each)]
+        lines += meters_joined(conversion, after, [join for join in joined if join.after is after])
         later = next((b for a, b in pairwise(conversion.facts.tree(loop).block(after)) if a is after), None)
         if lines and isinstance(later, ast.If) and ast.unparse(later.test) == turn.trains:
             draft.before(later.body[0], "\n".join(lines))
@@ -345,79 +327,8 @@ def _turn(conversion: Conversion, loop: LoopFact) -> Turning | Flagged | None:
 
 
 def _join_meters(conversion: Conversion, draft: Draft, after: ast.stmt, joined: list[Join]) -> None:
-    draft.after(after, draft.quoted(after, "\n".join(_meters_joined(conversion, after, joined))))
-
-
-def _meters_joined(conversion: Conversion, after: ast.stmt, joined: list[Join]) -> list[str]:
-    """Two lines for a meter; for several meters of a kind a loop over them."""
-    accelerator = conversion.access.name(after)
-    at = place(conversion.facts.file(after), after)
-    lines: list[str] = []
-    for kind in dict.fromkeys((join.sums, join.derived, join.of_arrays) for join in joined):
-        sums, derived, of_arrays = kind
-        targets = [join.target for join in joined if (join.sums, join.derived, join.of_arrays) == kind]
-        it = targets[0] if len(targets) == 1 else _meter_name(conversion, after)
-        names = [f"{it}.{name}" for name in sums]
-        code = _reduced(conversion, names, accelerator, at, of_arrays=of_arrays)
-        code += [f"{it}.{name} = {expression.format(it=it)}" for name, expression in derived]
-        if len(targets) > 1:
-            code = [f"for {it} in ({', '.join(targets)}):", *(at.unit + line for line in code)]
-        lines += code
-    return lines
-
-
-def _reduced(
-    conversion: Conversion, names: list[str], accelerator: str, at: Place, *, of_arrays: bool = False
-) -> list[str]:
-    """Numbers, arrays or tensors of one element added up over the processes; Accelerate reduces tensors only."""
-    if conversion.package == "runtime":
-        return assignment(names, f"{accelerator}.reduce", names, at, as_tuple=True).splitlines()
-    if of_arrays:
-        return [f"{name} = sum({accelerator}.gather_for_metrics([{name}]))" for name in names]
-    tensor = f"torch.tensor([{', '.join(names)}], dtype=torch.float64, device={accelerator}.device)"
-    return [f"{', '.join(names)}{',' * (len(names) == 1)} = {accelerator}.reduce({tensor}).tolist()"]
-
-
-def _meter_name(conversion: Conversion, after: ast.stmt) -> str:
-    return unused_name(conversion.facts.tree(after), "meter", "each_meter", "fed_meter")
+    draft.after(after, draft.quoted(after, "\n".join(meters_joined(conversion, after, joined))))
 
 
 def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _joining(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> list[str]:
-    """A line that joins a number, a tensor or a list; Accelerate joins the items of a dictionary one by one."""
-    accelerator, loop = conversion.access.name(accumulator.loop.node), accumulator.loop.node
-    whole, name = _of_shares(conversion, accumulator), draft.quoted(loop, accumulator.name)
-    if whole.joined is Joined.MEANS:
-        return [f"{name} = {_of_each(conversion, whole, name, accelerator)}"]
-    if not accumulator.is_dictionary:
-        return [f"{name} = {_whole(whole, name, accelerator)}"]
-    if conversion.package == "runtime":
-        given = name if whole.joined is Joined.SUM else f'{name}, reduction="mean"'
-        return [f"{name} = {accelerator}.reduce({given})"]
-    at = place(conversion.facts.file(loop), loop)
-    key = unused_name(conversion.facts.tree(loop), "name", "key", "each_name")
-    item = f"{name}[{key}]"
-    return [f"for {key} in {name}:", f"{at.unit}{item} = {_whole(whole, item, accelerator)}"]
-
-
-def _of_each(conversion: Conversion, accumulator: Accumulator, name: str, accelerator: str) -> str:
-    """The entries of a list as their means over the processes, of which each has as many."""
-    if conversion.package == "runtime":
-        return f'{accelerator}.reduce({name}, reduction="mean")'
-    each = unused_name(conversion.facts.tree(accumulator.loop.node), "each", "value", "each_value")
-    mean = _whole(replace(accumulator, joined=Joined.MEAN), each, accelerator)
-    return f"[{mean} for {each} in {name}]"
-
-
-def _whole(accumulator: Accumulator, name: str, accelerator: str) -> str:
-    """What a number, a tensor or a list is over all processes."""
-    if not accumulator.is_number:
-        assert accumulator.joined is not None
-        return f'{accelerator}.reduce({name}, reduction="{accumulator.joined.value}")'
-    if accumulator.joined is Joined.LIST:
-        return f"{accelerator}.gather_for_metrics({name})"
-    share = f" / {accelerator}.num_processes" if accumulator.joined is Joined.MEAN else ""
-    return f"sum({accelerator}.gather_for_metrics([{name}])){share}"

@@ -39,6 +39,7 @@ class Joint(Enum):
     SUM = "sum"
     LEAST = "min"
     MOST = "max"
+    MEANS = "means"  # of a list, one by one, their means
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Average:
     name: str  # empty: an expression
     joint: Joint
     is_tensor: bool
+    shown_inside: bool = False  # it is also read while the loop runs
 
 
 @dataclass(frozen=True, slots=True)

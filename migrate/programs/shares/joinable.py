@@ -14,6 +14,7 @@ from migrate.programs.shares.own_places import own_places
 from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import accumulators, statements_after
 from migrate.programs.values.dictionaries import dictionaries
+from migrate.programs.values.lists import lists
 from migrate.programs.values.together import divided
 
 if TYPE_CHECKING:
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
 
 
 def joinable(facts: Facts, loop: LoopFact, taking: Loop) -> list[Accumulator]:
-    """The names that a loop adds up and the lists that it fills, but for those that divide what is left."""
-    found = _whole(
-        accumulators(facts, loop, taking), dictionaries(facts, loop) if facts.unit(taking) is loop.unit else ()
-    )
+    """The names that a loop adds up and the lists that it fills, but for those that divide what is left.
+
+    Of a loop through the parts of one batch, which a function is given by the loop that takes the batches, nothing.
+    """
+    if facts.unit(taking) is not loop.unit:
+        return []
+    found = _whole([*accumulators(facts, loop), *lists(facts, loop)], dictionaries(facts, loop))
     own = own_places(facts, loop, loop.node, evaluating(facts, loop)) - {each.name for each in found}
     left = divided(facts, statements_after(facts, loop.node), {each.name for each in found}, own) if own else set()
     return [each for each in found if each.name not in left]

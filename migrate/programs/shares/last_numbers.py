@@ -2,7 +2,7 @@
 
     print("epoch", epoch, "loss", loss.item())          the loss of the last batch
     smooth = 0.9 * smooth + 0.1 * loss.item()           a moving average, read after the loop
-    losses.append(loss)                                 a list of tensors, one of each step
+    losses.append(loss)                                 a list, of one loss for each step (`collected.py`)
 
 Of means over the shares of a batch the mean is that of the batch, and so it is of all that is added up of such means
 with the same weights everywhere. What is no mean (a count, a perplexity, the least of all) stays as it is.
@@ -13,19 +13,23 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import TRIES, blocks, reads, walk, writes
+from migrate.analysis.syntax import blocks, reads, walk, writes
 from migrate.programs.shares.averages import Average, Joint
-from migrate.programs.values.accumulators import appended, holds_own, is_filled_only, statements_after
+from migrate.programs.shares.collected import Collected
+from migrate.programs.values.accumulators import holds_own, statements_after
+from migrate.programs.values.additions import additions
+from migrate.programs.values.below import set_below
+from migrate.programs.values.kept import is_place
+from migrate.programs.values.lists import is_met
 from migrate.programs.values.scalars import Scalar, Scalars, one
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
 
 _PLAIN = (ast.Assign, ast.AugAssign)
-_TESTED = (ast.If, ast.While, ast.IfExp)
 #: What is read of a tensor of one element where its number is asked for, and not its gradient.
 _NUMBER_OF = frozenset({"item", "detach", "data", "cpu", "tolist"})
 _SHOWS = frozenset({"builtins.print", "builtins.float", "builtins.str", "builtins.format"})
@@ -33,40 +37,21 @@ _SHOWS = frozenset({"builtins.print", "builtins.float", "builtins.str", "builtin
 
 def last_numbers(facts: Facts, loop: LoopFact, names: Iterable[str]) -> Iterator[Average]:
     """Those of some names of a loop's function whose mean over the processes says what one process said."""
-    scalars, lists = Scalars(facts, loop), appended(facts, loop)
+    scalars, collected = Scalars(facts, loop), Collected(facts, loop)
     for name in names if not loop.node.orelse else ():
-        if name in lists:
-            if _are_losses(facts, scalars, loop, name, lists[name]):
-                yield Average(loop.node, name, Joint.MEAN, is_tensor=True)
+        if collected.has(name):
+            yield from collected.average(name)
             continue
         given = _given(facts, loop, name)
+        if not name.isidentifier() and any(map(additions, given)):
+            continue  # who reads it may divide by how many there are
         kind = _kind(scalars, name, given)
         if kind not in (Scalar.FLOAT, Scalar.TENSOR) or not _is_set(facts, loop, name, given):
             continue
-        if not all(_is_met(facts, loop, each) and _is_mean(facts, scalars, loop, each, name) for each in given):
+        if not all(is_met(facts, loop, each.value) and _is_mean(facts, scalars, loop, each, name) for each in given):
             continue
         if kind is Scalar.FLOAT or all(_asks_number(facts, read) for read in _read(facts, loop, name)):
             yield Average(loop.node, name, Joint.MEAN, kind is Scalar.TENSOR)
-
-
-def _are_losses(facts: Facts, scalars: Scalars, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
-    """Whether a list holds the loss of each step as a tensor: as many of them on each process, whose means say all."""
-    if not is_filled_only(facts, loop, name, added):
-        return False
-    kept = {each: _of_graph(each) for each in added}
-    for each, loss in kept.items():
-        if not isinstance(loss, ast.Name) or not scalars.is_mean(loss):
-            return False
-        if each is loss and not scalars.is_loss(loss.id, loss):
-            return False  # gradients may go back from the list
-    return all(_is_met(facts, loop, facts.tree(each).statement(each)) for each in added)
-
-
-def _of_graph(node: ast.expr) -> ast.expr:
-    """`loss` in `loss.detach()`."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
-        return node.func.value
-    return node
 
 
 def _kind(scalars: Scalars, name: str, given: list[ast.Assign | ast.AugAssign]) -> Scalar | None:
@@ -81,7 +66,8 @@ def _given(facts: Facts, loop: LoopFact, name: str) -> list[ast.Assign | ast.Aug
     inside = set(walk(loop.node))
     found = [b.statement for b in facts.bindings_in(loop.unit) if b.target == name and b.statement in inside]
     plain = [each for each in found if isinstance(each, _PLAIN)]
-    return plain if len(plain) == len(found) else []
+    is_all = len(plain) == len(found) and (name.isidentifier() or not set_below(facts, loop.node, name))
+    return plain if is_all else []
 
 
 def _is_set(facts: Facts, loop: LoopFact, name: str, given: Collection[ast.stmt]) -> bool:
@@ -96,20 +82,10 @@ def _is_set(facts: Facts, loop: LoopFact, name: str, given: Collection[ast.stmt]
     return False
 
 
-def _is_met(facts: Facts, loop: LoopFact, statement: ast.stmt) -> bool:
-    """Whether all processes come to a statement in the same steps."""
-    for above in facts.tree(statement).up(statement):
-        if above is loop.node:
-            return True
-        if isinstance(above, TRIES) or (isinstance(above, _TESTED) and holds_own(facts, loop, above.test)):
-            return False
-    return False
-
-
 def _is_mean(facts: Facts, scalars: Scalars, loop: LoopFact, statement: ast.Assign | ast.AugAssign, name: str) -> bool:
     """Whether what a name is given is a mean of the batch, or the same sum of the name itself and of means."""
     if isinstance(statement, ast.Assign):
-        is_whole = all(isinstance(target, ast.Name) for target in statement.targets)
+        is_whole = all(map(is_place, statement.targets))
         is_loss = name not in reads(statement.value) and scalars.is_loss(name, statement.value)
         return is_whole and (is_loss or _is_linear(facts, scalars, loop, statement.value, name))
     if isinstance(statement.op, (ast.Add, ast.Sub)):

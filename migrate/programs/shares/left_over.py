@@ -17,11 +17,13 @@ from migrate.programs.shares.joins import apart
 from migrate.programs.shares.own_places import holds_own_parts, is_filling, own_places
 from migrate.programs.shares.own_sums import joined_below
 from migrate.programs.shares.read_after import ReadAfter
+from migrate.programs.shares.read_elsewhere import read_elsewhere
 from migrate.programs.shares.trail import Trail
 from migrate.programs.training.phases import evaluating
-from migrate.programs.values.accumulators import appended, holds_own, is_own, statements_after
+from migrate.programs.values.accumulators import holds_own, is_own, statements_after
 from migrate.programs.values.below import below
-from migrate.programs.values.kept import filled, place_of
+from migrate.programs.values.kept import filled, place_of, root_of
+from migrate.programs.values.lists import appended
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -51,7 +53,7 @@ def left_over(
     own |= _own_counts(facts, loop) - {each.name for each in accumulated if each.joined is not None}
     own -= averaged.names
     own -= joined_below(facts, loop, own)
-    return sorted(filter(read.has, own))
+    return sorted(name for name in own if read.has(name) or any(read_elsewhere(facts, loop, name)))
 
 
 def decisions(
@@ -112,7 +114,7 @@ def _of_batches(facts: Facts, loop: LoopFact) -> set[str]:
 
 def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Decision]:
     """By an object that others hold, too: what the methods that the loop feeds it with leave in it."""
-    root, unit = name.partition(".")[0].partition("[")[0], loop.unit
+    root, unit = root_of(name), loop.unit
     if not isinstance(unit, Function) or any(
         isinstance(node, ast.Name) and node.id == root and isinstance(node.ctx, ast.Store)
         for node in ground.facts.own(unit)

@@ -171,17 +171,23 @@ class _Loop:
 
     def _chosen(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
         """The same, where the loop's function chooses: `loader = train_loader if train else test_loader`."""
-        loader = self._iterated()
-        given = self._sources.given(loader) if loader is not None else None
-        if given is None or not given.complete:
-            return set()
         sides: list[tuple[set[ast.AST], bool | None]] = []
-        for expression in given.expressions:
+        for expression in self._choices():
             for part, test, in_body in ways(self._facts, expression):
                 holds = self._holds(test, flag, subject)
                 made = self._facts.loaders(self._facts.values(part))
                 sides.append((made, holds if holds is None else holds is in_body))
         return self._apart(sides, trains=flag.holds_means_training)
+
+    def _choices(self) -> tuple[ast.expr, ...]:
+        """What the loop may run over, as it is written: there, or where what it runs over gets its name."""
+        assert isinstance(self._loop.node, ast.For)
+        inline = (node for node in ast.walk(self._loop.node.iter) if isinstance(node, ast.IfExp))
+        if (chosen := next(filter(self._holds_loaders, inline), None)) is not None:
+            return (chosen,)
+        loader = self._iterated()
+        given = self._sources.given(loader) if loader is not None else None
+        return given.expressions if given is not None and given.complete else ()
 
     def _dealt(self, flag: Flag, subject: ast.Name) -> set[ast.AST]:
         """The same, where a loop around it deals both out: `for phase, loader in [...]`, `loader = loaders[phase]`."""
@@ -229,7 +235,11 @@ class _Loop:
 
     def _with_loaders(self, expression: ast.expr) -> ast.Name | None:
         names = (node for node in ast.walk(expression) if isinstance(node, ast.Name))
-        return next((n for n in names if self._facts.loaders(self._facts.values(n)) >= self._loop.loaders), None)
+        return next(filter(self._holds_loaders, names), None)
+
+    def _holds_loaders(self, node: ast.expr) -> bool:
+        """Whether an expression is any of the loaders of the loop."""
+        return self._facts.loaders(self._facts.values(node)) >= self._loop.loaders
 
     def _apart(self, sides: Sequence[tuple[set[ast.AST], bool | None]], *, trains: bool) -> set[ast.AST]:
         """What is evaluated on; none if it is trained on, too, or something is left open."""

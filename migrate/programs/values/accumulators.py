@@ -1,9 +1,8 @@
-"""Numbers that a training loop adds up or collects and that are read after it: each process has its share of them.
+"""Numbers that a training loop adds up and that are read after it: each process has its share of them.
 
 `loss_sum += loss.item()` … `print(loss_sum / len(data_set))`. After the loop the shares are joined: by their sum, or by
 their mean where the number is divided by how many batches *this process* saw, or each process takes as many as one.
-`losses.append(loss.item())` … `print(np.mean(losses))`: the list of all processes. What is read inside the loop
-(progress bars) stays that of one process, which the report says.
+What is read inside the loop (progress bars) stays that of one process, which the report says.
 """
 
 from __future__ import annotations
@@ -19,18 +18,15 @@ from migrate.analysis.units import Function
 from migrate.programs.values.additions import additions, counted, grown
 from migrate.programs.values.begins import begins_before
 from migrate.programs.values.below import set_below, sharing
-from migrate.programs.values.divided import Division, Joined, division, numbers_of_batches
-from migrate.programs.values.kept import divisors_of, is_only_read, is_read
-from migrate.programs.values.lengths import measured
+from migrate.programs.values.divided import Division, Joined, division
+from migrate.programs.values.kept import divisors_of, is_read
 from migrate.programs.values.numbers import is_foreign, is_number
 from migrate.programs.values.scalars import Scalars
-from migrate.programs.values.together import is_cut, only_divided, quotients, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.syntax import Loop
     from migrate.programs.loops import LoopFact
 
 
@@ -50,122 +46,10 @@ class Accumulator:
     is_dictionary: bool = False  # whose items are such numbers, under keys that are not written out
 
 
-def accumulators(facts: Facts, loop: LoopFact, taking: Loop) -> Iterator[Accumulator]:
-    """The names that the loop itself adds up from its batches, and the lists of numbers that it fills.
-
-    Of a loop through the parts of one batch, which a function is given by the loop that takes the batches, nothing.
-    """
-    if facts.unit(taking) is loop.unit:
-        yield from _sums(facts, loop)
-        yield from _lists(facts, loop)
-
-
-def _lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
-    """`losses = []` right before the loop, `losses.append(<number>)` in it, read after it.
-
-    Inside of the loop it is only computed with. A list that goes on over several loops would be joined in the order of
-    the processes, not of time: it is left. So is one beside which code goes through another that is left, or through
-    what numbers the steps of one process: `zip(steps, losses)`.
-    """
-    every = appended(facts, loop)
-    lists = {n: each for n, each in every.items() if any(is_own(facts, loop, v) for v in each)}
-    later = statements_after(facts, loop.node)
-    found = [
-        name for name, added in lists.items() if _can_be_joined(facts, loop, name, added) and is_read_later(later, name)
-    ]
-    counts = set(_numbering(facts, loop, later)) if found else set()
-    left = together(facts, later, found, every.keys() - set(found), counts) if found else set()
-    for name in found:
-        how = _of_entries(facts, loop, later, name, lists[name]) if name not in left else None
-        if how is not None:
-            inside = not is_filled_only(facts, loop, name, lists[name])
-            yield Accumulator(
-                name, loop, loop.node, is_number=True, joined=how.joined, read_inside=inside, lengths=how.lengths
-            )
-
-
-def _numbering(facts: Facts, loop: LoopFact, later: Sequence[ast.stmt]) -> Iterator[str]:
-    """What says how many steps one process takes: `steps` of `steps += 1`, the number of the batch, `len(loader)`."""
-    yield from counted(facts, loop.node)
-    yield from numbers_of_batches(facts, loop)
-    calls = (node for statement in later for node in walk(statement) if isinstance(node, ast.Call))
-    yield from (ast.unparse(call) for call in calls if measured(facts, call) & loop.loaders)
-
-
-def _of_entries(
-    facts: Facts, loop: LoopFact, later: Sequence[ast.stmt], name: str, added: Sequence[ast.expr]
-) -> Division | None:
-    """How a list is joined: with those of the others, or entry by entry; None: it stays one process's own.
-
-    By how many batches a process saw itself `sum(losses)` is divided where there is an entry for each of them; the
-    last entries, `losses[-10:]`, are of the last steps.
-    """
-    counters, length = set(counted(facts, loop.node)), f"len({name})"
-    divisors = [*quotients(facts, later, name), *by_callers(facts, loop, name)]
-    each = [division(facts, loop, loop.node, [d], counters) for d in divisors if ast.unparse(d) != length]
-    if all(how.joined is Joined.SUM for how in each) and not is_cut(later, name):
-        return Division(Joined.LIST)
-    body = loop.node.body if isinstance(loop.node, (ast.For, ast.While)) else []
-    steps = [facts.tree(value).statement(value) for value in added]
-    is_of_steps = all(step in body for step in steps) and all(is_number(facts, value) is True for value in added)
-    if not is_of_steps or any(how.joined is Joined.SUM for how in each) or not only_divided(later, name):
-        return None
-    lengths = () if is_cut(later, name) else tuple(length for how in each for length in how.lengths)
-    return Division(Joined.MEANS, lengths)
-
-
-def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
-    is_empty = _is_list(facts, loop, name) and set_up_before(facts, loop, name) is loop.node
-    return is_empty and all(_are_numbers(facts, value) for value in added) and is_only_read(facts, loop.node, name)
-
-
-def is_filled_only(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
-    """Whether a loop does no more with a list than append to it, and finds it empty."""
-    reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in walk(loop.node)) > len(added)
-    return not reads_inside and set_up_before(facts, loop, name) is loop.node
-
-
-def _are_numbers(facts: Facts, node: ast.expr) -> bool:
-    """Whether an expression is a Python number, or a list of them that a tensor gives."""
-    is_list = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "tolist"
-    return is_list or is_number(facts, node) is True
-
-
-def appended(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
-    """What is appended to each name in a loop, one by one or as a list."""
-    found: dict[str, list[ast.expr]] = {}
-    for node in walk(loop.node):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("append", "extend")
-            and isinstance(node.func.value, ast.Name)
-            and len(node.args) == 1
-        ):
-            found.setdefault(node.func.value.id, []).append(node.args[0])
-        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
-            if _is_list(facts, loop, node.target.id):
-                found.setdefault(node.target.id, []).append(_only(node.value))
-    return found
-
-
-def _only(node: ast.expr) -> ast.expr:
-    """The item of a list that is written out and has one: `losses += [loss.item()]`."""
-    return node.elts[0] if isinstance(node, ast.List) and len(node.elts) == 1 else node
-
-
-def is_read_later(later: Sequence[ast.stmt], name: str) -> bool:
-    for statement in later:
-        if name in reads(statement):
-            return True
-        if name in writes(statement):
-            return False
-    return False
-
-
-def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
+def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
+    """The names, attributes and items that a loop itself adds up from its batches."""
     for name, summands in grown(facts, loop).items():
-        if _is_list(facts, loop, name) or any(not additions(each) for each in set_below(facts, loop.node, name)):
+        if is_list(facts, loop, name) or any(not additions(each) for each in set_below(facts, loop.node, name)):
             continue
         numbers = {is_number(facts, addition) for addition in summands}
         if numbers == {True} and _begins_as_tensor(facts, loop, name):
@@ -181,6 +65,16 @@ def _sums(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
             inside, growing = _is_read_inside(anchor, name), grows(facts, loop, summands)
             is_numeric = _begins_as_number(facts, loop, name) and not any(map(partial(is_foreign, facts), summands))
             yield Accumulator(name, loop, anchor, number, joined, inside, growing, is_numeric, lengths)
+
+
+def is_read_later(later: Sequence[ast.stmt], name: str) -> bool:
+    """Whether statements read a name before they give it another value."""
+    for statement in later:
+        if name in reads(statement):
+            return True
+        if name in writes(statement):
+            return False
+    return False
 
 
 def grows(facts: Facts, loop: LoopFact, additions: Sequence[ast.expr]) -> bool | None:
@@ -213,7 +107,7 @@ def _kept(
         yield Accumulator(name, loop, anchor, numbers.pop(), how.joined, inside, lengths=how.lengths)
 
 
-def _is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
+def is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
     """Whether a name begins as a list: `found += out.tolist()` adds no numbers up."""
     made = {v.origin for each in facts.bindings_in(loop.unit) if each.target == name for v in each.values}
     return any(
@@ -225,14 +119,14 @@ def _is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
 
 def _begins_as_tensor(facts: Facts, loop: LoopFact, name: str) -> bool:
     """Whether numbers are added to a tensor, or to an element of one: `total = torch.zeros(2)`."""
-    return Role.TENSOR in roles(_last_before(facts, loop, name.partition("[")[0]))
+    return Role.TENSOR in roles(last_before(facts, loop, name.partition("[")[0]))
 
 
 def _begins_as_number(facts: Facts, loop: LoopFact, name: str) -> bool:
-    return roles(_last_before(facts, loop, name)) == {Role.NUMBER}
+    return roles(last_before(facts, loop, name)) == {Role.NUMBER}
 
 
-def _last_before(facts: Facts, loop: LoopFact, name: str) -> Values:
+def last_before(facts: Facts, loop: LoopFact, name: str) -> Values:
     """What a name was given last before a loop."""
     before = [b for b in facts.bindings_in(loop.unit) if b.target == name and b.statement.lineno < loop.node.lineno]
     return max(before, key=lambda b: b.statement.lineno).values if before else frozenset()

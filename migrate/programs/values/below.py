@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import walk, writes
 from migrate.analysis.units import Function, module_of
-from migrate.programs.values.kept import sets
+from migrate.programs.values.kept import root_of, sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +34,10 @@ class Below:
 
     def shares(self, place: str) -> bool:
         """Whether a name, attribute or item, as both write it, is one."""
-        root = place.partition(".")[0].partition("[")[0]
+        root = root_of(place)
         if self.me is not None and root == self.me:
             return place != root
-        return _having(self.unit, root) is _having(self.above, root)
+        return having(self.unit, root) is having(self.above, root)
 
 
 class _Entered:
@@ -56,13 +56,13 @@ class _Entered:
     def _below(self, code: ast.AST) -> Iterator[Below]:
         above = self._facts.unit(code)
         seen: set[tuple[Function, bool]] = set()
-        me = _object(above)
+        me = object_of(above)
         waiting: list[tuple[ast.AST, bool]] = [(code, me is not None)]
         while waiting:
             root, is_own = waiting.pop()
             for call in (node for node in walk(root) if isinstance(node, ast.Call)):
                 for unit in self._facts.targets(call):
-                    is_mine = is_own and _is_on(call, me) and _object(unit) == me
+                    is_mine = is_own and _is_on(call, me) and object_of(unit) == me
                     if (unit, is_mine) not in seen:
                         seen.add((unit, is_mine))
                         waiting.append((unit.node, is_mine))
@@ -87,13 +87,13 @@ def set_below(facts: Facts, code: ast.AST, name: str) -> list[ast.Assign | ast.A
 
 def is_on_own(facts: Facts, call: ast.Call, name: str) -> bool:
     """Whether a method is called on the object whose method the call stands in, and a name is an attribute of it."""
-    me = _object(facts.unit(call))
+    me = object_of(facts.unit(call))
     targets = facts.targets(call)
-    is_same = bool(targets) and all(_object(unit) == me for unit in targets)
+    is_same = bool(targets) and all(object_of(unit) == me for unit in targets)
     return me is not None and name.startswith(f"{me}.") and _is_on(call, me) and is_same
 
 
-def _having(unit: Unit, name: str) -> Unit:
+def having(unit: Unit, name: str) -> Unit:
     """The function whose name a name is in another one: that itself, one around it, or its module."""
     above = unit if isinstance(unit, Function) else None
     while above is not None:
@@ -103,7 +103,7 @@ def _having(unit: Unit, name: str) -> Unit:
     return module_of(unit)
 
 
-def _object(unit: Unit) -> str | None:
+def object_of(unit: Unit) -> str | None:
     """What a method calls its object, if it is that throughout."""
     if not isinstance(unit, Function) or not unit.has_object or unit.itself is None:
         return None

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import is_stored, targets_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.syntax import Loop
 
 #: Methods that put what they are given into their object.
 FILLING = frozenset("append extend add insert update appendleft extendleft push put setdefault".split())
@@ -25,6 +24,11 @@ def is_place(node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return is_place(node.value)
     return isinstance(node, ast.Name)
+
+
+def root_of(place: str) -> str:
+    """The name that a place begins with, as it is written: `log` of `log.sums['loss']`."""
+    return place.partition(".")[0].partition("[")[0]
 
 
 def uses(root: ast.AST, name: str) -> Iterator[ast.expr]:
@@ -142,13 +146,12 @@ def set_in(statement: ast.stmt) -> set[str]:
     return found
 
 
-def is_only_read(facts: Facts, loop: Loop, name: str) -> bool:
-    """Whether a loop, beside appending to a list, only computes with it: `bar.set_postfix(loss=np.mean(losses))`."""
-    parents = facts.tree(loop).parents
-    for node in walk(loop):
+def is_only_read(facts: Facts, nodes: Iterable[ast.AST], name: str) -> bool:
+    """Whether code, beside appending to a list, only computes with it: `bar.set_postfix(loss=np.mean(losses))`."""
+    for node in nodes:
         if not (isinstance(node, ast.Name) and node.id == name):
             continue
-        match parents.get(node):
+        match facts.tree(node).parents.get(node):
             case ast.Attribute(attr="append" | "extend") | ast.AugAssign():
                 continue
             case ast.Subscript(ctx=ast.Load(), value=value) if value is node:

@@ -384,4 +384,4 @@ def test_batches_that_a_training_pass_has_put_into_a_list_are_not_evaluated(deci
     program, conversion = decide(source(BEGUN.format(first="batches = list(train)", second="net.eval()")))
 
     assert conversion is None
-    assert any("where its iterator is made" in refusal.why for refusal in program.refusals)
+    assert any("its batches are in a list before it begins" in refusal.why for refusal in program.refusals)

@@ -100,6 +100,16 @@ def listed(before, after):
     }
 
 
+def kept(before, after):
+    """The list goes on over all epochs; what an epoch adds is joined behind its loop."""
+    shown = "print(history[-1])"
+    return {
+        "made": 'history = []\nquoted = "so", "all"',
+        "step": before,
+        "epoch": (shown, f"{after}\naccelerator.{shown}"),
+    }
+
+
 def counted(before, after):
     """The function sets the rate by a count of batches."""
     lines = ("lr = 0.1 * 0.9 ** (step / 100)", "for group in optimizer.param_groups:", '    group["lr"] = lr')
@@ -248,6 +258,7 @@ AROUND = {
     ),
     ("metrics", "total_loss += loss.item()"): joined,
     ("metrics", "losses.append(loss.item())"): listed,
+    ("metrics", "history.append(loss.item())"): kept,
     ("metrics", "sums[name] += loss.item()"): summed,
     ("metrics", "print(loss.item())"): left,
     ("metrics", "meter.update(loss.item())"): metered,

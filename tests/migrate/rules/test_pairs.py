@@ -85,6 +85,41 @@ def test_the_loader_of_the_phase_that_trains_is_prepared(convert_text, source, h
     assert joined.replace("'", '"') in new or joined in new
 
 
+CHOSEN = """
+for epoch in range(2):
+    for is_train in (True, False):
+        total = 0.0
+        for HEAD:
+            loss = nn.functional.mse_loss(model(x), y)
+            if is_train:
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            total += loss.item() * len(x)
+        print(total)
+"""
+
+
+@pytest.mark.parametrize("head", ["x, y in CHOICE", "i, (x, y) in enumerate(CHOICE)"])
+def test_a_choice_where_the_loop_runs_over_it(convert_text, head):
+    choice = "(train_loader if is_train else test_loader)"
+
+    _, new = convert_text(MADE + CHOSEN.replace("HEAD", head.replace("CHOICE", choice)))
+
+    prepared = next(line for line in new.splitlines() if "= accelerator.prepare(" in line and "loader" in line)
+    assert "train_loader" in prepared
+    assert "test_loader" not in prepared
+    assert "        if is_train:\n            total = sum(accelerator.gather_for_metrics([total]))\n" in new
+
+
+@pytest.mark.parametrize("test", ["epoch % 2 == 0", "is_train and epoch"])
+def test_a_choice_by_another_test(convert_text, test):
+    report, new = convert_text(MADE + CHOSEN.replace("HEAD", f"x, y in (train_loader if {test} else test_loader)"))
+
+    assert "accelerator" not in new
+    assert "MIG114" in [finding.code for finding in report.findings]
+
+
 @pytest.mark.parametrize("head", ["phase, loader in more():", "phase, loader in pairs * 2:"])
 def test_pairs_that_are_not_in_sight(convert_text, head):
     report, new = convert_text(MADE + RUN.replace("HEAD", head))

@@ -205,12 +205,16 @@ def test_numbers_that_are_joined(changed):
     )
 
 
-def test_a_list_over_all_epochs_stays_in_the_order_of_time(remark, convert_text, programs):
-    before, _ = programs({"made": "found = []", "step": "found.append(loss.item())", "end": "curve = list(found)"})
+@pytest.mark.parametrize(
+    ("number", "is_joined"), [("loss.item()", True), ("(output > 0).sum().item()", False)], ids=["means", "counts"]
+)
+def test_a_list_over_all_epochs_stays_in_the_order_of_time(convert_text, programs, number, is_joined):
+    before, _ = programs({"made": "found = []", "step": f"found.append({number})", "end": "curve = list(found)"})
     report, result = convert_text(before)
 
     assert "gather" not in result
-    assert any(f.code == "MIG114" and "found" in f.message for f in report.findings)
+    assert ("found[:] = accelerator.reduce(found, reduction='mean')" in result) is is_joined
+    assert any(f.code == "MIG114" and "found" in f.message for f in report.findings) is not is_joined
 
 
 def test_lists_of_predictions_are_joined(changed):
