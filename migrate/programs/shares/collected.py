@@ -112,16 +112,12 @@ class Collected:
         yield from read_elsewhere(self._facts, self._loop, name)
 
     def _adds_up(self, node: ast.expr) -> bool:
+        """Whether a list is read to be added up, other than for a mean: `sum(losses) / len(losses)`."""
         parents = self._facts.tree(node).parents
         inner: ast.AST = node
         while isinstance(inner, ast.expr):
             if isinstance(inner, ast.Call) and self._is_sum(inner):
-                above = parents[inner]
-                is_divided = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div) and above.left is inner
-                count = ast.unparse(above.right) if is_divided and isinstance(above, ast.BinOp) else ""
-                return count not in {
-                    f"len({ast.unparse(each)})" for each in ast.walk(inner) if isinstance(each, ast.expr)
-                }
+                return not _is_divided(parents[inner], inner, node)
             inner = parents[inner]
         return False
 
@@ -130,11 +126,11 @@ class Collected:
         return is_method or bool(self._facts.called(call) & _SUMS)
 
 
-def _is_length(count: ast.expr, of: ast.expr) -> bool:
-    """`len(losses)`."""
-    match count:
-        case ast.Call(func=ast.Name("len"), args=[given]):
-            return ast.unparse(given).startswith(ast.unparse(of))
+def _is_divided(above: ast.AST, total: ast.expr, of: ast.expr) -> bool:
+    """Whether a sum is divided by how many there are: by `len(losses)`."""
+    match above:
+        case ast.BinOp(left=left, op=ast.Div(), right=ast.Call(func=ast.Name("len"), args=[counted])):
+            return left is total and ast.unparse(counted).startswith(ast.unparse(of))
     return False
 
 
