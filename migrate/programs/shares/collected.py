@@ -94,9 +94,12 @@ class Collected:
     def _is_list(self, made: ast.AST | None) -> bool:
         if isinstance(made, ast.List):
             return all(isinstance(each, ast.Constant) and isinstance(each.value, (int, float)) for each in made.elts)
-        if isinstance(made, ast.Call):
-            return not made.args and "builtins.list" in self._facts.called(made)
-        return isinstance(made, ast.Name) and "builtins.list" in self._facts.names(made)  # `defaultdict(list)`
+        if not isinstance(made, ast.Call):
+            return False
+        names = self._facts.called(made)
+        if "collections.defaultdict" in names:  # `defaultdict(list)`: its items
+            return bool(made.args) and "builtins.list" in self._facts.names(made.args[0])
+        return not made.args and "builtins.list" in names
 
     def _is_number(self, value: ast.expr) -> bool:
         return self._scalars.kind(value) in (Scalar.FLOAT, Scalar.WHOLE)

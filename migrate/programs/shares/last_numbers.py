@@ -86,7 +86,7 @@ def _is_mean(facts: Facts, scalars: Scalars, loop: LoopFact, statement: ast.Assi
     """Whether what a name is given is a mean of the batch, or the same sum of the name itself and of means."""
     if isinstance(statement, ast.Assign):
         is_whole = all(map(is_place, statement.targets))
-        is_loss = name not in reads(statement.value) and scalars.is_loss(name, statement.value)
+        is_loss = not _asks(statement.value, name) and scalars.is_loss(name, statement.value)
         return is_whole and (is_loss or _is_linear(facts, scalars, loop, statement.value, name))
     if isinstance(statement.op, (ast.Add, ast.Sub)):
         return _is_linear(facts, scalars, loop, statement.value, name)
@@ -97,11 +97,11 @@ def _is_linear(facts: Facts, scalars: Scalars, loop: LoopFact, value: ast.expr, 
     def linear(node: ast.expr) -> bool:
         return _is_linear(facts, scalars, loop, node, name)
 
-    if not holds_own(facts, loop, value) and name not in reads(value):
+    if not holds_own(facts, loop, value) and not _asks(value, name):
         return True
     match value:
-        case ast.Name():
-            return value.id == name or scalars.is_mean(value)
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            return ast.unparse(value) == name or scalars.is_mean(value)
         case ast.IfExp(test, body, orelse):
             return _is_same(facts, loop, test, name) and linear(body) and linear(orelse)
         case ast.BinOp(left, ast.Add() | ast.Sub(), right):
@@ -112,14 +112,20 @@ def _is_linear(facts: Facts, scalars: Scalars, loop: LoopFact, value: ast.expr, 
             )
         case ast.BinOp(left, ast.Div(), right):
             return linear(left) and _is_same(facts, loop, right, name)
-    return name not in reads(value) and scalars.is_mean(value)
+    return not _asks(value, name) and scalars.is_mean(value)
 
 
 def _is_same(facts: Facts, loop: LoopFact, node: ast.expr, name: str) -> bool:
     """Whether an expression is the same on all processes: of the name itself whether it is there alone."""
     if isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
         return True
-    return not holds_own(facts, loop, node) and name not in reads(node)
+    return not holds_own(facts, loop, node) and not _asks(node, name)
+
+
+def _asks(node: ast.expr, name: str) -> bool:
+    """Whether an expression reads what is called so."""
+    places = (inner for inner in walk(node) if isinstance(inner, (ast.Name, ast.Attribute, ast.Subscript)))
+    return any(ast.unparse(place) == name for place in places)
 
 
 def _read(facts: Facts, loop: LoopFact, name: str) -> list[ast.Name]:

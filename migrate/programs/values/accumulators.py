@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
 from migrate.analysis.syntax import DEFINITIONS, reads, walk, writes
 from migrate.analysis.units import Function
-from migrate.programs.values.additions import additions, counted, grown
+from migrate.programs.values.additions import additions, counted, grown, multiplies
 from migrate.programs.values.begins import begins_before
 from migrate.programs.values.below import set_below, sharing
 from migrate.programs.values.divided import Division, Joined, division
@@ -48,8 +48,11 @@ class Accumulator:
 
 def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     """The names, attributes and items that a loop itself adds up from its batches."""
-    for name, summands in grown(facts, loop).items():
+    sums = grown(facts, loop)
+    for name, summands in sums.items():
         if is_list(facts, loop, name) or any(not additions(each) for each in set_below(facts, loop.node, name)):
+            continue
+        if any(multiplies(facts, each, sums) for each in summands):
             continue
         numbers = {is_number(facts, addition) for addition in summands}
         if numbers == {True} and _begins_as_tensor(facts, loop, name):

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import same, walk
+from migrate.programs.values.assigned import assigned
 from migrate.programs.values.below import below
 from migrate.programs.values.kept import is_place
 from migrate.programs.values.numbers import is_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
+
+_PRODUCTS = (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult)
 
 
 def grown(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
@@ -69,8 +72,40 @@ def holds_numbers(facts: Facts, node: ast.expr) -> bool:
         return False
     if roles(facts.values(node)) & (FROM_LOADER | {Role.TENSOR}):
         return True
-    inner = (part for part in walk(node) if isinstance(part, ast.expr))
-    return any(roles(facts.values(part)) & FROM_LOADER for part in inner)
+    return _is_of_batch(facts, node)
+
+
+def multiplies(facts: Facts, node: ast.expr, sums: Collection[str]) -> bool:
+    """Whether something that is added is a product of what steps have added up before: `variance += d * (x - mean)`.
+
+    Of each process's share it is another one than of the whole, so that the shares do not add up.
+    """
+    products = (part for part in walk(node) if isinstance(part, ast.BinOp) and isinstance(part.op, _PRODUCTS))
+    return any(_is_mixed(facts, product, sums) for product in products)
+
+
+def _is_mixed(facts: Facts, product: ast.BinOp, sums: Collection[str]) -> bool:
+    sides = (product.left, product.right)
+    rest = [_rests_on(facts, side, sums) for side in sides]
+    if isinstance(product.op, ast.Pow):
+        return any(rest)
+    return any(rest) and all(sums_up or _is_of_batch(facts, side) for side, sums_up in zip(sides, rest, strict=True))
+
+
+def _rests_on(facts: Facts, node: ast.expr, sums: Collection[str]) -> bool:
+    """Whether an expression reads a sum, or a name that is given what does."""
+    for inner in walk(node):
+        if isinstance(inner, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(inner) in sums:
+            return True
+        given = assigned(facts, inner) if isinstance(inner, ast.Name) else ()
+        parts = (part for value in given if value is not None for part in walk(value))
+        if any(isinstance(part, ast.expr) and is_place(part) and ast.unparse(part) in sums for part in parts):
+            return True
+    return False
+
+
+def _is_of_batch(facts: Facts, node: ast.expr) -> bool:
+    return any(isinstance(part, ast.expr) and roles(facts.values(part)) & FROM_LOADER for part in walk(node))
 
 
 def _summands(node: ast.expr) -> Iterator[ast.expr]:

@@ -43,17 +43,23 @@ KEEPING = "losses.append(loss.item())"
 JOINED = "losses[:] = accelerator.reduce(losses, reduction='mean')"
 OF_ITEM = "log['loss'][:] = accelerator.reduce(log['loss'], reduction='mean')"
 OF_ATTRIBUTE = "self.losses[:] = accelerator.reduce(self.losses, reduction='mean')"
+STEPPED = [
+    "self.last = loss.item()",
+    "self.rate = 0.9 * self.rate + 0.1 * loss.item()",
+    "self.losses.append(loss.item())",
+]
 ATTRIBUTE = f"""
 class Trainer:
     def __init__(self):
         self.losses = []
         self.last = None
+        self.rate = 0.0
 
-    def epoch(self):{_loop("self.last = loss.item()" + chr(10) + "self.losses.append(loss.item())", 8)}
+    def epoch(self):{_loop(chr(10).join(STEPPED), 8)}
 trainer = Trainer()
 {EPOCHS}
     trainer.epoch()
-    print(trainer.last, trainer.losses)
+    print(trainer.last, trainer.rate, trainer.losses)
 """
 
 
@@ -70,6 +76,10 @@ WHOLE = {
         JOINED,
     ),
     "an item": (_over_epochs("log['loss'].append(loss.item())", "print(log)", "log = {'loss': []}"), OF_ITEM),
+    "an item that is made when it is asked for": (
+        _over_epochs("log['loss'].append(loss.item())", "print(log)", "log = defaultdict(list)"),
+        OF_ITEM,
+    ),
     "an attribute": (ATTRIBUTE, OF_ATTRIBUTE),
     "of a function below": (
         _over_epochs("keep(loss)", start="losses = []\ndef keep(loss):\n    losses.append(loss.item())"),
@@ -82,6 +92,9 @@ LEFT = {
     "no mean": _over_epochs("losses.append(loss.item() * len(x))"),
     "in some steps": _over_epochs("if loss.item() < 1: losses.append(loss.item())"),
     "beside other things": _over_epochs(after="    losses.append('end')\nprint(losses)"),
+    "items of other kinds": _over_epochs(
+        "losses['loss'].append(loss.item())\nlosses['name'].append('a')", start="losses = defaultdict(list)"
+    ),
     "no list": _over_epochs(start="from collections import deque\nlosses = deque(maxlen=3)"),
 }
 SHOWN_INSIDE = _over_epochs(f"{KEEPING}\nprint(losses[-1])")
@@ -122,7 +135,7 @@ def test_what_a_mean_does_not_say_is_told(convert_text, name):
 
     assert "accelerator.prepare(" in result
     assert "reduce(" not in result
-    assert [f for f in report.findings if f.message.startswith("losses, read after this loop")]
+    assert [f for f in report.findings if f.message.startswith(("losses, read", "losses['loss'], read"))]
 
 
 def test_what_the_steps_show_of_it_is_told(convert_text):
@@ -167,3 +180,22 @@ def test_two_processes_keep_the_history_of_one(convert_text, tmp_path):
 
     one, two = _run(tmp_path, _text(ATTRIBUTE), 1), _run(tmp_path, result, 2)
     assert _numbers(two) == pytest.approx(_numbers(one), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("more", "is_joined"),
+    [
+        ("loss.item() * len(x)", True),
+        ("mean * 2", True),
+        ("(loss.item() - mean) ** 2", False),
+        ("distance * (loss.item() - mean)", False),
+        ("loss.item() / mean", False),
+    ],
+)
+def test_a_sum_of_products_with_what_was_added_up_is_told(convert_text, more, is_joined):
+    keep = f"distance = loss.item() - mean\nmean += distance / 4\nspread += {more}"
+    report, result = convert_text(_text(_over_epochs(keep, "print(mean, spread)", "mean, spread = 0.0, 0.0")))
+
+    assert ("spread = " in result.partition("print(")[0].partition("spread += ")[2]) is is_joined
+    told = [f for f in report.findings if f.message.startswith("spread, read after this loop")]
+    assert bool(told) is not is_joined
