@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import walk
 from migrate.programs.shares.averages import Average, Joint
 from migrate.programs.shares.read_elsewhere import read_elsewhere
-from migrate.programs.values.below import sharing
-from migrate.programs.values.lists import appended, is_filled_only, is_met
+from migrate.programs.values.lists import appended, is_filled_only, is_met, nodes_of
 from migrate.programs.values.scalars import Scalar, Scalars
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class Collected:
 
     def _met(self, name: str) -> Iterator[ast.expr]:
         """Where the loop, and the functions that it calls, read what is called so."""
-        for node in (*walk(self._loop.node), *sharing(self._facts, self._loop.node, name)):
+        for node in nodes_of(self._facts, self._loop, name):
             if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) == name:
                 yield node
 

@@ -17,6 +17,7 @@ from migrate.analysis.syntax import is_stored, walk
 from migrate.analysis.units import Function
 from migrate.programs.values.below import below, having, object_of
 from migrate.programs.values.kept import FILLING, place_of, root_of
+from migrate.programs.values.readers import Loaded
 from migrate.programs.values.sources import passed
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _read(facts: Facts, unit: Unit, name: str, inside: set[Unit], depth: int) ->
     if root == object_of(unit):
         yield from (node for node in _reads(facts, name, inside) if _is_of(facts, unit, node, name))
     elif root in unit.parameter_names:
-        for call in facts.callers(unit) if depth > 0 and not is_set(facts, unit, root) else ():
+        for call in facts.callers(unit) if depth > 0 and not _is_set(facts, unit, root) else ():
             yield from _read_by_caller(facts, call, unit, name, inside, depth - 1)
     elif (owner := having(unit, root)) is not unit:
         for node in _reads(facts, name, inside):
@@ -68,13 +69,11 @@ def _read_by_caller(
 
 def _reads(facts: Facts, name: str, inside: set[Unit]) -> Iterator[ast.expr]:
     """Where functions that run, but for those inside, read something that is called as a place is."""
-    last = name.partition("[")[0].rpartition(".")[2]
-    for unit in facts.units:
-        if unit not in inside and facts.was_run(unit):
-            for node in facts.own(unit):
-                called = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-                if called == last and isinstance(node, ast.expr) and _is_load(facts, node, name):
-                    yield node
+    last, loaded = name.partition("[")[0].rpartition(".")[2], facts.once(Loaded)
+    for node in (*loaded.attributes.get(last, ()), *loaded.names.get(last, ())):
+        unit = facts.unit(node)
+        if unit not in inside and facts.was_run(unit) and _is_load(facts, node, name):
+            yield node
 
 
 def _is_meant(facts: Facts, node: ast.expr, name: str) -> bool:
@@ -113,6 +112,6 @@ def _is_of(facts: Facts, method: Function, node: ast.expr, name: str) -> bool:
     return any(value.origin in known for value in facts.values(of))
 
 
-def is_set(facts: Facts, unit: Function, name: str) -> bool:
+def _is_set(facts: Facts, unit: Function, name: str) -> bool:
     """Whether a function gives its parameter another value."""
     return any(isinstance(node, ast.Name) and node.id == name and is_stored(node) for node in facts.own(unit))

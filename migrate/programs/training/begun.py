@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import line_of, walk
 
 if TYPE_CHECKING:
@@ -41,20 +41,14 @@ def iterators(facts: Facts, loop: ast.AST) -> Iterator[ast.Call]:
             yield origin
 
 
-def _begins(facts: Facts, call: ast.Call, depth: int = _DEEPEST) -> bool:
+def _begins(facts: Facts, call: ast.Call) -> bool:
     """Whether a call begins a pass over what it is given, or takes all of one: `list(loader)`."""
     names = facts.called(call)
-    if not names & _WHOLE or not call.args:
-        return bool(names & _AT_ONCE)
-    made = facts.values(call.args[0])
-    if Role.LOADER in roles(made):
-        return True
-    calls = (origin for origin in origins(made, Role.ITERATOR) if isinstance(origin, ast.Call))
-    return depth > 0 and any(_goes_over(facts, each, depth - 1) for each in calls)
+    return bool(names & _AT_ONCE) or (bool(names & _WHOLE) and _goes_over(facts, call, _DEEPEST))
 
 
 def _goes_over(facts: Facts, call: ast.Call, depth: int) -> bool:
-    """Whether an iterator is one over a loader: `enumerate(loader)`, `tqdm(enumerate(loader))`."""
+    """Whether an iterator, or a list, is one over a loader: `enumerate(loader)`, `tqdm(enumerate(loader))`."""
     values = frozenset(value for argument in call.args for value in facts.values(argument))
     if any(value.role is Role.LOADER for value in values):
         return True

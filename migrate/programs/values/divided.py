@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import walk
-from migrate.programs.values.lengths import measured
+from migrate.programs.values.lengths import COUNTING, measured
 from migrate.programs.values.rounds import are_alike
 from migrate.programs.values.sources import Sources
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
-
-#: Functions whose result counts what their arguments count.
-_COUNTING = frozenset(f"builtins.{name}" for name in "min max int float round".split())
 
 
 class Joined(Enum):
@@ -92,5 +89,5 @@ def _parts(facts: Facts, node: ast.expr) -> Iterator[ast.expr]:
             yield operand
         case ast.IfExp(body=body, orelse=orelse):
             yield from (body, orelse)
-        case ast.Call(args=given) if facts.called(node) & _COUNTING:
+        case ast.Call(args=given) if facts.called(node) & COUNTING:
             yield from given

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from migrate.programs.stages import Stages
 
 
+#: Functions whose result counts what their arguments count.
+COUNTING = frozenset(f"builtins.{name}" for name in "min max int float round".split())
 _COPIES = frozenset({"builtins.list", "builtins.tuple"})
 #: What has as many items as a loader has batches: itself, a progress bar over it.
 _AS_LONG = frozenset({Role.LOADER, Role.ITERATOR})

@@ -96,17 +96,17 @@ def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.
     return (
         is_empty
         and all(_are_numbers(facts, value) for value in added)
-        and is_only_read(facts, _met(facts, loop, name), name)
+        and is_only_read(facts, nodes_of(facts, loop, name), name)
     )
 
 
 def is_filled_only(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
     """Whether a loop does no more with a list than append to it, and finds it empty."""
-    reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in _met(facts, loop, name)) > len(added)
+    reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in nodes_of(facts, loop, name)) > len(added)
     return not reads_inside and set_up_before(facts, loop, name) is loop.node
 
 
-def _met(facts: Facts, loop: LoopFact, name: str) -> list[ast.AST]:
+def nodes_of(facts: Facts, loop: LoopFact, name: str) -> list[ast.AST]:
     """The nodes of a loop and of the functions that it calls in which a name is that of the loop's function."""
     return [*walk(loop.node), *sharing(facts, loop.node, name)]
 

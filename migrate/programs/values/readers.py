@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from migrate.analysis.syntax import is_stored
+from migrate.programs.values.lengths import COUNTING
 from migrate.programs.values.scopes import bound_in_scope
 from migrate.programs.values.sources import Sources, given_by, received
 
@@ -43,16 +44,12 @@ def readers(facts: Facts, taken: ast.expr) -> tuple[Reader, ...]:
     return tuple(found)
 
 
-#: Functions whose result counts what their arguments count.
-_COUNTING = frozenset(f"builtins.{name}" for name in "min max int float round".split())
-
-
 def _whole(facts: Facts, reader: Reader) -> Reader:
     """What is computed with a number, as far as it stands in the same expression."""
     tree = facts.tree(reader.node)
     above = tree.parents[reader.node]
     while isinstance(above, (ast.BinOp, ast.UnaryOp)) or (
-        isinstance(above, ast.Call) and above.func is not reader.node and facts.called(above) & _COUNTING
+        isinstance(above, ast.Call) and above.func is not reader.node and facts.called(above) & COUNTING
     ):
         reader = Reader(above, is_plain=False)
         above = tree.parents[above]
@@ -69,7 +66,7 @@ def _given(facts: Facts, reader: Reader) -> list[ast.expr] | None:
     if isinstance(above, ast.Call):
         units = facts.targets(above)
         named = [(unit, name) for unit in units for name, given in received(above, unit).items() if given is node]
-        return [each for unit, name in named for each in facts.once(_Loaded).parameter(unit, name)] if named else None
+        return [each for unit, name in named for each in facts.once(Loaded).parameter(unit, name)] if named else None
     statement = parents[above] if isinstance(above, ast.Tuple) else above
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return None
@@ -77,40 +74,40 @@ def _given(facts: Facts, reader: Reader) -> list[ast.expr] | None:
     mine = [each for each in targets if given_by(statement, ast.unparse(each)) is node]
     if not mine or not all(isinstance(each, (ast.Name, ast.Attribute)) for each in mine):
         return None
-    return [read for each in mine for read in facts.once(_Loaded).under(each, statement, node)]
+    return [read for each in mine for read in facts.once(Loaded).under(each, statement, node)]
 
 
 def _targets(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
     return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
 
 
-class _Loaded:
-    """The places of a program that read names and attributes."""
+class Loaded:
+    """The places of a program that read names and attributes, by what these are called."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._names: dict[str, list[ast.expr]] = {}
-        self._attributes: dict[str, list[ast.expr]] = {}
+        self.names: dict[str, list[ast.Name]] = {}
+        self.attributes: dict[str, list[ast.Attribute]] = {}
         for module in facts.modules:
             for node in facts.tree_of(module).nodes:
                 if isinstance(node, ast.Name) and not is_stored(node):
-                    self._names.setdefault(node.id, []).append(node)
+                    self.names.setdefault(node.id, []).append(node)
                 elif isinstance(node, ast.Attribute) and not is_stored(node):
-                    self._attributes.setdefault(node.attr, []).append(node)
+                    self.attributes.setdefault(node.attr, []).append(node)
 
     def parameter(self, unit: Function, name: str) -> Iterator[ast.expr]:
         """Where a parameter is read in its function, and in those inside of it."""
         inside = {unit, *self._facts.nested(unit)}
-        return (node for node in self._names.get(name, ()) if self._facts.unit(node) in inside)
+        return (node for node in self.names.get(name, ()) if self._facts.unit(node) in inside)
 
     def under(self, target: ast.expr, statement: ast.stmt, given: ast.expr) -> Iterator[ast.expr]:
         """Where what a statement gives to a target may be read."""
         sources = self._facts.once(Sources)
         if isinstance(target, ast.Attribute):
-            yield from (n for n in self._attributes.get(target.attr, ()) if given in sources.given(n).expressions)
+            yield from (n for n in self.attributes.get(target.attr, ()) if given in sources.given(n).expressions)
             return
         assert isinstance(target, ast.Name)
-        for node in self._names.get(target.id, ()):
+        for node in self.names.get(target.id, ()):
             if given in sources.given(node).expressions and self._is_last(node, statement):
                 yield node
 
