@@ -34,8 +34,7 @@ def importers(
     stems = {_stem(file) for file in found}
     words = set(map(os.fsencode, stems))
     for path in _unread(project, found, {*(str(file.real) for file in read), *map(str, project.hidden)}):
-        content = project.disk.content(path) or b""
-        if not any(word in content for word in words):
+        if not project.says(path, words):
             continue  # nor is it in an import, which takes longer to see
         other = project.beside(path)
         if other.imported.isdisjoint(words):

@@ -23,6 +23,7 @@ from migrate.source.search import SearchPath, added_folders, roots_of, script_pa
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from migrate.source.notebook import Notebook
 
@@ -150,6 +151,7 @@ class Project:
     _resolved: dict[_Import, SourceFile | None] = field(default_factory=dict, repr=False)
     hidden: frozenset[Path] = frozenset()  # by real path: files that are no part of this, though they are there
     _beside: dict[str, SourceFile] = field(default_factory=dict, repr=False)  # files that are no part of it, by path
+    _said: dict[str, tuple[set[bytes], set[bytes]]] = field(default_factory=dict, repr=False)  # of these: see `says`
     disk: Disk = field(default_factory=Disk, repr=False)
 
     def __post_init__(self) -> None:
@@ -187,6 +189,20 @@ class Project:
             self._beside[path] = _unnamed(path, self.disk.content(path) or b"", Path(path))
         return self._beside[path]
 
+    def says(self, path: str, words: AbstractSet[bytes]) -> bool:
+        """Whether one of the words stands in a file that is no part of the project: each is looked for once."""
+        said, missing = self._said.setdefault(path, (set(), set()))
+        if not said.isdisjoint(words):
+            return True
+        if unknown := words - missing:
+            content = self.disk.content(path) or b""
+            found = next((word for word in unknown if word in content), None)
+            if found is not None:
+                said.add(found)
+                return True
+            missing.update(unknown)
+        return False
+
     def hiding(self, paths: frozenset[str]) -> Project:
         """The same project as if these named files were not there."""
         named = [file for file in self.named if file.path not in paths]
@@ -206,7 +222,9 @@ class Project:
 
     def _with(self, named: list[SourceFile], loaded: dict[Path, SourceFile | None], hidden: frozenset[Path]) -> Project:
         """Another choice of the same files, which are not read again."""
-        return Project(named, loaded, self._roots, hidden=hidden, _beside=self._beside, disk=self.disk)
+        return Project(
+            named, loaded, self._roots, hidden=hidden, _beside=self._beside, _said=self._said, disk=self.disk
+        )
 
     def noting(self) -> Project:
         """The same project before anything was asked of it, with a disk that knows what it is asked from now on."""
