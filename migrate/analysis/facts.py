@@ -16,7 +16,7 @@ from migrate.analysis.signatures import Signatures
 from migrate.analysis.singles import Singles
 from migrate.analysis.state import OVER, Binding, State
 from migrate.analysis.syntax import Loop, Tree, own_nodes
-from migrate.analysis.units import Call, Class, Function, Module, Unit
+from migrate.analysis.units import Call, Class, Function, Module, Unit, entered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _Made = TypeVar("_Made")
 _Node = TypeVar("_Node", ast.Call, Loop)
-#: The methods that a call of a class, and of its object, enters.
-_ENTERED = {Role.CLASS: "__init__", Role.INSTANCE: "__call__"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,9 @@ class Facts:
         self._named: dict[ast.expr, frozenset[str]] = {}
         self._trees: dict[Module, Tree] = {}
         self._own: dict[ast.AST, tuple[ast.AST, ...]] = {}
+        self._targets: dict[ast.Call, tuple[Function, ...]] = {}
         self._tree_of: dict[ast.AST, Tree] = {}
+        self._unit_of: dict[ast.AST, Unit] = {}
         self._units: dict[ast.AST, Unit] = {module.tree: module for module in self.modules}
         self._units.update({unit.node: unit for unit in state.functions.values()})
 
@@ -83,11 +83,13 @@ class Facts:
         """The function or module whose code the node is."""
         if isinstance(node, ast.Module):
             return self.module(node)
-        tree = self.tree(node)
-        inner = tree.function(node)
-        while inner not in self._units:  # a function that was never defined, in code that is not reached
-            inner = tree.function(inner)
-        return self._units[inner]
+        if node not in self._unit_of:
+            tree = self.tree(node)
+            inner = tree.function(node)
+            while inner not in self._units:  # a function that was never defined, in code that is not reached
+                inner = tree.function(inner)
+            self._unit_of[node] = self._units[inner]
+        return self._unit_of[node]
 
     def function(self, definition: ast.AST) -> Function | None:
         """The function that a definition makes; None for another node, and for a definition that is never reached."""
@@ -209,16 +211,11 @@ class Facts:
         """The dotted library names a call may call."""
         return self.names(node.func)
 
-    def targets(self, node: ast.Call) -> list[Function]:
+    def targets(self, node: ast.Call) -> tuple[Function, ...]:
         """The project's functions, constructors and `__call__` a call may enter, in the order of their files."""
-        found: dict[Function, None] = {}
-        for value in self.values(node.func):
-            if isinstance(value.unit, Function):
-                found[value.unit] = None
-            elif isinstance(value.unit, Class) and value.role in _ENTERED:
-                members = value.unit.lookup(_ENTERED[value.role])
-                found.update((member.unit, None) for member in members if isinstance(member.unit, Function))
-        return sorted(found, key=lambda unit: (unit.module.path, unit.node.lineno, unit.node.col_offset))
+        if node not in self._targets:
+            self._targets[node] = entered(self.values(node.func))
+        return self._targets[node]
 
     @cached_property
     def models_of(self) -> dict[ast.AST, set[ast.AST]]:

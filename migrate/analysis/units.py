@@ -297,6 +297,22 @@ def _classes(values: Values) -> list[Class]:
     return sorted(found, key=lambda cls: (cls.module.path, cls.node.lineno))
 
 
+#: The methods that a call of a class, and of its object, enters.
+_ENTERED = {Role.CLASS: "__init__", Role.INSTANCE: "__call__"}
+
+
+def entered(called: Values) -> tuple[Function, ...]:
+    """The functions, constructors and `__call__` that a call of some values may enter, in the order of their files."""
+    found: dict[Function, None] = {}
+    for value in called:
+        if isinstance(value.unit, Function):
+            found[value.unit] = None
+        elif isinstance(value.unit, Class) and value.role in _ENTERED:
+            members = value.unit.lookup(_ENTERED[value.role])
+            found.update((member.unit, None) for member in members if isinstance(member.unit, Function))
+    return tuple(sorted(found, key=lambda unit: (unit.module.path, unit.node.lineno, unit.node.col_offset)))
+
+
 Unit: TypeAlias = "Module | Function"
 
 

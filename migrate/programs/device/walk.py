@@ -383,7 +383,7 @@ class Walk:
             self._need(node, Reason.PINNED)
         return place if method in ("copy_", "resize_as_", "pin_memory") else None
 
-    def _enter(self, node: ast.Call, targets: list[Function]) -> Where:
+    def _enter(self, node: ast.Call, targets: Sequence[Function]) -> Where:
         """Functions of the project, with what they are given here."""
         given = arguments(node)
         places = [self.of(each) for each in given]

@@ -342,8 +342,8 @@ def test_a_call_of_a_class_enters_its_constructor(tmp_path):
     facts = facts_of(tmp_path, {"main.py": source})
     b, c = [use.node for use in facts.calls]
 
-    assert facts.targets(b) == [unit_of(facts, "A.__init__")]
-    assert facts.targets(c) == []
+    assert facts.targets(b) == (unit_of(facts, "A.__init__"),)
+    assert facts.targets(c) == ()
 
 
 HANDED = {
