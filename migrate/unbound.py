@@ -36,14 +36,15 @@ def unbound(content: bytes) -> dict[str, int]:
 
 def _unbound(content: bytes) -> dict[str, int]:
     tree = ast.parse(content)
-    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
+    nodes = [*ast.walk(tree)]
+    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in nodes):
         return {}
     whole = symtable.symtable(content, "result", "exec")  # type: ignore[arg-type] # bytes, too, as ast.parse takes
     symbols = [symbol for scope in _scopes(whole) for symbol in scope.get_symbols()]
     bound = {s.get_name() for s in symbols if s.is_global() and (s.is_assigned() or s.is_imported())}
     nowhere = {s.get_name() for s in symbols if s.is_global() and s.is_referenced()} - bound - _OF_EVERY_MODULE
-    found = {node.id: node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in nowhere}
-    for function in (node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)):
+    found = {node.id: node.lineno for node in nodes if isinstance(node, ast.Name) and node.id in nowhere}
+    for function in (node for node in nodes if isinstance(node, _FUNCTIONS)):
         found |= _early_inside(function)
     return found | _Entering(tree).early(bound)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import FUNCTIONS, Tree, blocks, line_of
+from migrate.analysis.syntax import FUNCTIONS, Tree, blocks, line_of, walk
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.chance.initial import draws_weights
 from migrate.programs.device.choices import choices
@@ -290,7 +290,7 @@ class _Walk:
         return self.loops.trains(statement) or any(
             id(node) in looping
             or (isinstance(node, ast.Call) and not self.evaluating.isdisjoint(self.facts.targets(node)))
-            for node in ast.walk(statement)
+            for node in walk(statement)
         )
 
     def _is_drawn(self, statement: ast.stmt, named: Named) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, only
-from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.syntax import is_main_guard, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.device.branches import branches, ways
 from migrate.programs.device.devices import (
@@ -64,7 +64,7 @@ class Choice:
 
     def nodes(self) -> Iterator[ast.AST]:
         """All that is written to choose it."""
-        return (node for statement in (self.statement, *self.others) for node in ast.walk(statement))
+        return (node for statement in (self.statement, *self.others) for node in walk(statement))
 
 
 def choices(facts: Facts, unit: Unit) -> list[Choice]:

@@ -162,7 +162,7 @@ class Modes:
         if any(isinstance(argument, ast.Starred) for argument in call.args) or isinstance(unit.node, ast.Lambda):
             return _NONE
         passed = received(call, unit)
-        kept = passed.keys() - {n.id for n in own_nodes(unit.node) if isinstance(n, ast.Name) and is_stored(n)}
+        kept = passed.keys() - {n.id for n in self._facts.own(unit) if isinstance(n, ast.Name) and is_stored(n)}
         found = {name: self._received(passed[name], outer) for name in kept}
         return frozenset((name, models) for name, models in found.items() if models)
 
