@@ -63,10 +63,22 @@ def is_item_there(facts: Facts, container: ast.AST, key: str, role: Role, made: 
 
 def is_name_there(facts: Facts, name: str, role: Role, made: set[ast.AST]) -> bool:
     """Whether a module, or the one that it imports from, always gives objects their name."""
-    bound = (b for b in facts.bindings if isinstance(b.unit, Module) and origins(b.values, role) & made)
-    named = list(bound)
-    mine = [b.statement for b in named if b.target == name.rpartition(".")[2]] or [b.statement for b in named]
-    return _is_certain(facts, mine)
+    by_object = facts.once(_InModules)
+    named = [each for origin in made for each in by_object.get((role, origin), ())]
+    mine = [statement for target, statement in named if target == name.rpartition(".")[2]]
+    return _is_certain(facts, mine or [statement for _, statement in named])
+
+
+class _InModules(dict[tuple[Role, ast.AST], list[tuple[str, ast.stmt]]]):
+    """The statements of modules that give an object a name, with the name, by its role and where it was made."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        for binding in facts.bindings:
+            for value in binding.values if isinstance(binding.unit, Module) else ():
+                if value.origin is not None:
+                    place = self.setdefault((value.role, value.origin), [])
+                    place.append((binding.target, binding.statement))
 
 
 def _items(facts: Facts, key: str, role: Role, made: set[ast.AST]) -> Iterator[ast.stmt]:

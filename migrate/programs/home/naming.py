@@ -65,12 +65,8 @@ class Named:
 def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> tuple[Named, ...]:
     """The names that a unit binds to objects of a role; of two names for one object the first, or that which is run."""
     by_target: dict[str, list[tuple[Binding, set[ast.AST]]]] = {}
-    for binding in facts.bindings_in(unit):
-        if isinstance(binding.statement, (ast.For, ast.AsyncFor)) or stays_itself(binding.statement, binding.target):
-            continue
-        found = origins(binding.values, role)
-        mine = found if wanted is None else found & wanted
-        if mine and _is_reachable(binding.target, unit):
+    for binding, found in facts.once(_Bound)[unit, role]:
+        if mine := found if wanted is None else found & wanted:
             by_target.setdefault(binding.target, []).append((binding, mine))
     if role is Role.MODEL:
         by_target = {target: each for target, each in by_target.items() if not is_aside(facts, unit, each)}
@@ -83,6 +79,26 @@ def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> 
             seen |= mine
             named.append(Named(target, role, frozenset(mine), tuple(b.statement for b, _ in bindings)))
     return tuple(named)
+
+
+class _Bound(dict[tuple["Unit", Role], tuple[tuple["Binding", set["ast.AST"]], ...]]):
+    """The bindings of a unit that name objects of a role, with where these were made: asked for each program."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, key: tuple[Unit, Role]) -> tuple[tuple[Binding, set[ast.AST]], ...]:
+        unit, role = key
+        self[key] = tuple(
+            (binding, found)
+            for binding in self._facts.bindings_in(unit)
+            if (found := origins(binding.values, role))
+            and not isinstance(binding.statement, (ast.For, ast.AsyncFor))
+            and not stays_itself(binding.statement, binding.target)
+            and _is_reachable(binding.target, unit)
+        )
+        return self[key]
 
 
 def reachable(

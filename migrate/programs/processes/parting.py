@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
     from migrate.programs.processes.sameness import Sameness
 
     _Ask = Callable[[ast.expr], bool]
@@ -32,8 +33,8 @@ def parting(
         yield from _where_failed(facts, sameness, node)
     loops = {above for above in facts.tree(node).up(node) if isinstance(above, (ast.For, ast.While))}
     line = line_of(node)
-    for inner in facts.own(unit):
-        if isinstance(inner, ast.Return) and inner.lineno < line and loops.isdisjoint(facts.tree(inner).up(inner)):
+    for inner in facts.once(_Returns)[unit]:
+        if inner.lineno < line and loops.isdisjoint(facts.tree(inner).up(inner)):
             yield from _around(facts, sameness, inner, None)
     if deep and isinstance(unit, Function) and id(unit) not in seen:
         for call in facts.callers(unit):
@@ -41,6 +42,18 @@ def parting(
                 sameness.own = call.node
                 yield call.node
             yield from parting(facts, sameness, call.node, seen=seen | {id(unit)})
+
+
+class _Returns(dict["Unit", tuple[ast.Return, ...]]):
+    """The places by which units are left: asked for with each of their nodes."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, unit: Unit) -> tuple[ast.Return, ...]:
+        self[unit] = tuple(node for node in self._facts.own(unit) if isinstance(node, ast.Return))
+        return self[unit]
 
 
 #: What calls a function in its own time. What starts the processes of the training itself is no clock.

@@ -23,7 +23,7 @@ from migrate.programs.processes.films import is_recorder
 from migrate.programs.processes.parting import parting
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.training.unsteady import unsteady
-from migrate.programs.values.fillings import Fillings, shares
+from migrate.programs.values.fillings import Fillings, Sharing, shares
 from migrate.programs.values.sources import Sources, called_by_name, hidden, may_pass, parts_given
 
 if TYPE_CHECKING:
@@ -298,8 +298,7 @@ class Sameness:
     def _bindings(self, unit: Unit, name: str) -> list[Binding]:
         if shares(unit, name):
             return []
-        inner = (u for u in self._facts.units if isinstance(u, Function) and unit in (u.module, u.parent))
-        units = [unit, *(u for u in inner if shares(u, name))]
+        units = [unit, *self._facts.once(Sharing).get((unit, name), ())]
         return [b for u in units for b in self._facts.bindings_in(u) if b.target == name]
 
     def _elsewhere(self, node: ast.Name) -> bool:

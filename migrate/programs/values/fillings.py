@@ -160,6 +160,18 @@ def shares(unit: Unit, name: str) -> bool:
     return isinstance(unit, Function) and name in _shared(unit.node)
 
 
+class Sharing(dict[tuple["Unit", str], list[Function]]):
+    """For a name of a module or function the functions of it that declare the name to be that one, in their order."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        for unit in facts.functions:
+            owners: tuple[Unit, ...] = (unit.module,) if unit.parent is None else (unit.module, unit.parent)
+            for name in _shared(unit.node):
+                for owner in owners:
+                    self.setdefault((owner, name), []).append(unit)
+
+
 @lru_cache(maxsize=1024)
 def _shared(function: FunctionNode) -> frozenset[str]:
     declared = (node for node in own_nodes(function) if isinstance(node, (ast.Global, ast.Nonlocal)))

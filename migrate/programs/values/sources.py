@@ -17,6 +17,7 @@ from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_stored, targets_of, walk
 from migrate.analysis.units import Class, Function, Module
+from migrate.programs.values.imported import Imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -323,19 +324,8 @@ def called_by_name(facts: Facts, node: ast.Call) -> frozenset[str]:
     root, dot, rest = ast.unparse(node.func).partition(".")
     if not dot and hasattr(builtins, root):
         return frozenset({f"builtins.{root}"})
-    return frozenset(f"{name}{dot}{rest}" for name in _imported_as(facts, node, root))
-
-
-def _imported_as(facts: Facts, node: ast.AST, root: str) -> Iterator[str]:
-    """The dotted names that a name stands for by the imports of its file."""
-    for each in facts.tree(node).nodes:
-        for alias in each.names if isinstance(each, (ast.Import, ast.ImportFrom)) else ():
-            if (alias.asname or alias.name.partition(".")[0]) != root:
-                continue
-            if isinstance(each, ast.ImportFrom):
-                yield f"{each.module}.{alias.name}"
-            else:
-                yield alias.name if alias.asname else root
+    imported = facts.once(Imported)[facts.tree(node)]
+    return frozenset(f"{name}{dot}{rest}" for name in imported.get(root, ()))
 
 
 def _fields(facts: Facts, calls: Iterable[ast.Call], name: str) -> Iterator[ast.expr]:
