@@ -24,10 +24,13 @@ def follow_in_models(conversion: Conversion, draft: Draft) -> None:
     for use in facts.calls:
         if use.unit in conversion.units or use.unit.module not in met or not facts.is_editable(use.unit):
             continue
+        named, is_numbered = [*_named(facts, use.node)], _is_numbered(use.node)
+        if not named and not is_numbered:  # as most calls
+            continue
         if is_inside_model(facts, use.unit) and not any(map(_is_compared, facts.own(use.unit))):
-            for given in _named(facts, use.node):
+            for given in named:
                 draft.rewrite(given, draft.quoted(given, "'cuda'"))
-            if _is_numbered(use.node):
+            if is_numbered:
                 draft.wrap_receiver(use.node, "{it}.cuda()")
 
 

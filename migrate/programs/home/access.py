@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import line_of, own_nodes
+from migrate.analysis.syntax import line_of, walk
 from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.asking import constructor
 from migrate.programs.program import Program, Refusal
@@ -194,7 +194,7 @@ class Access:
             given = unit.parameters.get(parameter.arg, frozenset())
             owners = [value.unit if value.role is Role.INSTANCE else None for value in given]
             if owners and all(isinstance(cls, Class) and home.owner in cls.mro() for cls in owners):
-                if not _is_rebound(unit, parameter.arg) and not self.facts.signatures.of(unit).can_change:
+                if not _is_rebound(self.facts, unit, parameter.arg) and not self.facts.signatures.of(unit).can_change:
                     return parameter.arg
         return None
 
@@ -261,13 +261,29 @@ class Access:
 
 def device_parameter(facts: Facts, unit: Function) -> ast.arg | None:
     """The parameter through which a function is handed the device, if each caller is seen to hand one over."""
+    return facts.once(_DeviceParameters)[unit]
+
+
+class _DeviceParameters(dict[Function, "ast.arg | None"]):
+    """These parameters: a function is asked for its own whenever something in it may need the accelerator."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, unit: Function) -> ast.arg | None:
+        self[unit] = _device_parameter(self._facts, unit)
+        return self[unit]
+
+
+def _device_parameter(facts: Facts, unit: Function) -> ast.arg | None:
     if any(site.is_starred for site in facts.signatures.of(unit).sites):
         return None
     for parameter in unit.positional:
         values = unit.parameters.get(parameter.arg, frozenset())
         if (
             names_device(facts, values)
-            and not _is_rebound(unit, parameter.arg)
+            and not _is_rebound(facts, unit, parameter.arg)
             and not _is_text(facts, unit, parameter.arg)
         ):
             defaults = len(unit.node.args.defaults)
@@ -280,13 +296,12 @@ def device_parameter(facts: Facts, unit: Function) -> ast.arg | None:
 def _is_text(facts: Facts, unit: Function, name: str) -> bool:
     """Whether a function compares what it is given with a text, `device_type == "cuda"`, which no device is."""
     tree = facts.tree(unit.node)
-    reads = [n for n in ast.walk(unit.node) if isinstance(n, ast.Name) and n.id == name]
+    reads = [n for n in walk(unit.node) if isinstance(n, ast.Name) and n.id == name]
     above = [tree.parents[n] for n in reads if isinstance(n.ctx, ast.Load)]
     return any(isinstance(node, ast.Compare) or getattr(node, "arg", "") == "device_type" for node in above)
 
 
-def _is_rebound(unit: Function, name: str) -> bool:
+def _is_rebound(facts: Facts, unit: Function, name: str) -> bool:
     return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for node in own_nodes(unit.node)
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in facts.own(unit)
     )
