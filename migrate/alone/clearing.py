@@ -14,7 +14,7 @@ from migrate.alone.listed import listed_until
 from migrate.alone.presence import STARRED, bound, imports_apex, is_known_star
 from migrate.alone.pure import is_pure, stripped
 from migrate.alone.uses import Uses, scopes
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import same, walk
 from migrate.programs.marker import ACCELERATOR, is_marked
 
 if TYPE_CHECKING:
@@ -75,19 +75,15 @@ class Clearing:
 
     def _same(self) -> bool:
         """`args.batch_size = args.batch_size`, where it was divided."""
-        found = False
-        before = {ast.unparse(node) for node in self._before.editable() if isinstance(node, ast.Assign)}
-        for node in self._now.editable():
-            if (
-                isinstance(node, ast.Assign)
-                and len(node.targets) == 1
-                and isinstance(node.value, (ast.Name, ast.Attribute))
-            ):
-                is_new = ast.unparse(node) not in before
-                if is_new and ast.unparse(node.targets[0]) == ast.unparse(node.value):
-                    self._pen.remove(node)
-                    found = True
-        return found
+        given = (node for node in self._now.editable() if isinstance(node, ast.Assign) and len(node.targets) == 1)
+        named = (node for node in given if isinstance(node.value, (ast.Name, ast.Attribute)))
+        found = [node for node in named if same(node.targets[0], node.value)]
+        if found:  # as hardly ever: then what was there before is looked for
+            before = {ast.unparse(node) for node in self._before.editable() if isinstance(node, ast.Assign)}
+            found = [node for node in found if ast.unparse(node) not in before]
+        for node in found:
+            self._pen.remove(node)
+        return bool(found)
 
     # --- functions that say one thing -------------------------------------------------------------------------------
 
@@ -95,13 +91,11 @@ class Clearing:
         """`def is_main_process(): return accelerator.is_main_process`, `def reduced(x): return x`: written out."""
         found = False
         for name, node in self._now.functions():
-            if node.decorator_list or not self._before.is_other(name, node):
+            calls = self._now.calls_of(name) if not node.decorator_list else None
+            if not calls or not self._before.is_other(name, node):
                 continue
             body = stripped(node.body)
             parameters = [p.arg for p in (*node.args.posonlyargs, *node.args.args)]
-            calls = self._now.calls_of(name)
-            if calls is None or not calls:
-                continue
             answer = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
             if answer is not None and _asks(answer):
                 for call in calls:
