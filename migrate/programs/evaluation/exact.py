@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
+from migrate.analysis.state import in_order
 from migrate.analysis.syntax import arguments, binds, is_docstring, unused_name, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
@@ -193,7 +194,7 @@ def _check_data(facts: Facts, loop: LoopFact) -> None:
 def _check_samples(facts: Facts, loop: LoopFact) -> None:
     """A data set that draws random numbers per sample would draw others if it were shared out, or on each process."""
     for loader in sorted(loop.loaders, key=lambda made: (facts.file(made).path, getattr(made, "lineno", 0))):
-        for value in facts.over(loader):
+        for value in in_order(facts.over(loader)):
             if isinstance(value.unit, Class) and (why := draws_samples(facts, value.unit)) is not None:
                 raise NotShared(why)
             given = facts.over(value.origin) if value.origin is not None else ()

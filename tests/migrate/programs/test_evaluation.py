@@ -149,6 +149,15 @@ def other(index):
     assert conversion.in_full[0].why == "Noisy.__getitem__ draws random numbers for each sample"
 
 
+def test_of_several_data_sets_that_draw_the_first_is_named_in_each_run(decide):
+    """Values are a set, of another order in each run: one run named this class, the next one that."""
+    noisy = "class Noisy{0}(Dataset):\n    def __getitem__(self, index):\n        return random.random()\n"
+    made = "sets = [{}]\nb = sets[int(input())]".format(", ".join(f"Noisy{number}()" for number in range(24)))
+    data = "".join(map(noisy.format, range(24))) + made
+    _, conversion = decide(source("correct += crit(net(x), y).item()", data=data))
+    assert conversion.in_full[0].why == "Noisy0.__getitem__ draws random numbers for each sample"
+
+
 SHUFFLED = """
 class Shuffled(Dataset):
     def __init__(self):
