@@ -32,6 +32,9 @@ JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
 _SCALING = frozenset({"torch.nn.functional.normalize", "torch.div", "torch.mul"})
 #: Methods that leave the rows of a tensor what they are.
 _KEEPING = frozenset("float double half contiguous detach clone div mul".split()) | MOVES
+#: Cut a tensor into pieces, each of which has rows of samples.
+_SPLITTING = frozenset({"torch.split", "torch.chunk", "torch.tensor_split"})
+_PIECES = frozenset({"split", "chunk", "tensor_split"})
 _FIRST = (0, 1)
 _RULE = re.compile(r"([a-zA-Z]+),([a-zA-Z]+)->([a-zA-Z]*)")  # of two tensors
 
@@ -64,10 +67,11 @@ class Comparisons:
 
     def _is_rows(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
         """Whether an expression certainly is a tensor with one row a sample."""
-        if values := self._facts.values(node):
-            return all(value.role in ROWS and value.origin in self._loop.loaders for value in values)
+        values = self._facts.values(node)
+        if values and all(value.role in ROWS and value.origin in self._loop.loaders for value in values):
+            return True
         if isinstance(node, ast.Name):
-            unit, given = self._facts.unit(node), self._parts.assigned(node)
+            unit, given = self._facts.unit(node), [*self._parts.assigned(node), *self._split(node)]
             is_parameter = isinstance(unit, Function) and node.id in self._given.get(unit, ())
             if node.id in seen or not given:
                 return is_parameter
@@ -81,14 +85,22 @@ class Comparisons:
 
     def _gives_rows(self, call: ast.Call, seen: frozenset[str]) -> bool:
         names = called_by_name(self._facts, call)
-        if names & JOINING and call.args:
-            return _dimension(call) == 0 and all(self._is_rows(each, seen) for each in self._joined(call.args[0]))
-        if names & _SCALING and call.args:
+        if names & JOINING and call.args:  # under each other, or side by side
+            return all(self._is_rows(each, seen) for each in self._joined(call.args[0]))
+        if "torch.stack" in names and call.args:  # `torch.stack([a, b], dim=1)`: the views of each sample
+            return _dimension(call) != 0 and all(self._is_rows(each, seen) for each in self._joined(call.args[0]))
+        if names & (_SCALING | _SPLITTING) and call.args:
             return self._is_rows(call.args[0], seen)
         if not isinstance(call.func, ast.Attribute):
             return False
-        is_kept = call.func.attr in _KEEPING or (call.func.attr in ("view", "reshape") and _keeps_first(call))
-        return is_kept and self._is_rows(call.func.value, seen)
+        return _keeps_rows(call, call.func) and self._is_rows(call.func.value, seen)
+
+    def _split(self, name: ast.Name) -> list[ast.expr]:
+        """What is cut into pieces of which a name is one: `a, b = torch.split(x, n)`."""
+        bindings = self._facts.bindings_in(self._facts.unit(name))
+        given = [each.statement for each in bindings if each.target == name.id]
+        calls = [each.value for each in given if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call)]
+        return [each for each in calls if called_by_name(self._facts, each) & _SPLITTING or _name(each) in _PIECES]
 
     def _joined(self, node: ast.expr) -> list[ast.expr]:
         """The tensors that are joined: those of a list, or the views of each sample: `torch.unbind(x, dim=1)`."""
@@ -166,9 +178,16 @@ def _spread(node: ast.expr, at: int) -> ast.expr | None:
     return node.value if written == [":"] * at + ["None"] else None
 
 
-def _dimension(call: ast.Call) -> object:
-    given = argument_at(call, 1, "dim", "axis")
+def _dimension(call: ast.Call, at: int = 1) -> object:
+    given = argument_at(call, at, "dim", "axis")
     return number(given) if given is not None else 0
+
+
+def _keeps_rows(call: ast.Call, func: ast.Attribute) -> bool:
+    """Whether what a method gives has the rows of its tensor: `x.float()`, `x.unsqueeze(1)`."""
+    if func.attr in ("view", "reshape"):
+        return _keeps_first(call)
+    return func.attr in _KEEPING | _PIECES or (func.attr == "unsqueeze" and _dimension(call, 0) != 0)
 
 
 def _keeps_first(call: ast.Call) -> bool:

@@ -24,6 +24,18 @@ COMPARING = {
     "distances by items": "apart = output[:, None] - output[None]\nloss = apart.pow(2).mean()",
     "inside of a function": "loss = loss + between(output, model(x))",
     "a sum by letters": "logits = torch.einsum('ik, jk -> ij', output, model(x))\nloss = F.cross_entropy(logits, y)",
+    "views that stand in one batch": (
+        "bsz = y.shape[0]\na, b = torch.split(model(torch.cat([x, x + 1])), [bsz, bsz], dim=0)\n"
+        "views = torch.cat([a.unsqueeze(1), b.unsqueeze(1)], dim=1)\n"
+        "rows = torch.cat(torch.unbind(views, dim=1), dim=0)\nloss = loss + (rows @ rows.T).mean()"
+    ),
+    "halves of one batch": (
+        "a, b = model(torch.cat([x, x + 1])).split([len(y), len(y)])\nloss = loss + (a @ b.t()).mean()"
+    ),
+    "views of each sample": (
+        "rows = torch.stack([output, model(x + 1)], dim=1).view(len(y), -1)\n"
+        "a, b = rows.chunk(2, dim=1)\nloss = loss + (a @ b.t()).mean()"
+    ),
     "distances that are added in place": "d = torch.ones(4, 4).addmm_(output, output.t())\nloss = loss + d.mean()",
 }
 WITHIN = {
@@ -35,6 +47,9 @@ WITHIN = {
     "a mask of labels": "same = y.unsqueeze(0) == y.unsqueeze(1)\nprint(same)",
     "a new dimension on both": "loss = loss + (output.unsqueeze(1) - y.unsqueeze(1)).pow(2).mean()",
     "rows by columns": "loss = loss + (output.t() @ output).mean()",
+    "halves of weights": "a, b = model.weight.t().split([1, 1])\nloss = loss + (a @ b.t()).mean()",
+    "one view under another": "rows = torch.stack([x, x])[0]\nloss = loss + (rows.sum(0) @ rows.sum(0).t()).mean()",
+    "a dimension before the rows": "a = output.mean().unsqueeze(0).unsqueeze(0)\nloss = loss + (a @ a.t()).mean()",
     "a sum by letters within each row": "loss = loss + torch.einsum('ij,ik->ijk', output, output).mean()",
     "a sum by letters over the rows": "loss = loss + torch.einsum('ij,kj->k', output, output).mean()",
     "a sum by letters with weights": "loss = loss + torch.einsum('ij,kj->ik', x, model.weight).mean()",
