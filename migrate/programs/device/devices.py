@@ -336,24 +336,27 @@ _PLAIN = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 
 def guard_flag(facts: Facts, node: ast.AST) -> ast.expr | None:
     """The condition a device move stands under: `if use_cuda:` or `x.cuda() if use_cuda else x`."""
+    return next(guard_flags(facts, node), None)
+
+
+def guard_flags(facts: Facts, node: ast.AST) -> Iterator[ast.expr | None]:
+    """The conditions that a device move stands under, the innermost first; None: a branch that one does not lead to."""
     if isinstance(node, ast.Call) and casts_to_gpu(facts, node):
-        return condition(facts, node.args[0])
+        yield condition(facts, node.args[0])
+        return
     tree = facts.tree(node)
     below = node
     for above in tree.up(node):
         if isinstance(above, ast.IfExp) and below is above.body and not asks_for_data(facts, above.test):
-            return above.test
-        if isinstance(above, ast.If):
+            yield above.test
+        elif isinstance(above, ast.If):
             if is_main_guard(above):
-                return None
+                return
             if not asks_for_data(facts, above.test) and not asks_for_turn(above.test):
-                return above.test if any(below is statement for statement in above.body) else None
-            below = above
-            continue
-        if isinstance(above, ast.stmt) and not (isinstance(above, _PLAIN) or _only_moves(facts, above)):
-            return None
+                yield above.test if any(below is statement for statement in above.body) else None
+        elif isinstance(above, ast.stmt) and not (isinstance(above, _PLAIN) or _only_moves(facts, above)):
+            return
         below = above
-    return None
 
 
 def _only_moves(facts: Facts, block: ast.stmt) -> bool:

@@ -11,10 +11,10 @@ from migrate.analysis.units import Function, Unit, module_of
 from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.chosen_below import cpu_below
 from migrate.programs.device.defaults import cpu_without_default
-from migrate.programs.device.devices import by_text, device_argument, guard_flag, is_move, is_switched
+from migrate.programs.device.devices import by_text, device_argument, guard_flag, guard_flags, is_move, is_switched
 from migrate.programs.program import Program, Refusal
 from migrate.programs.stages import NoPlace
-from migrate.programs.values.conditions import as_handed, flag, needs, negated, one_flag
+from migrate.programs.values.conditions import as_handed, first_named, flag, needs, negated, one_flag
 from migrate.programs.values.switches import turned_on_by
 from migrate.programs.values.users import is_told_or_chosen, is_users, told_in
 
@@ -55,11 +55,15 @@ def cpu_of(
 def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tuple[str | None, frozenset[str]]:
     """By the device that a user names when things are moved, or by the one flag that guards the moves.
 
-    Of several it is the one that also asks whether there is a GPU, `args.cuda`, beside `if args.resume: model.cuda()`.
+    Of several it is the one that also asks whether there is a GPU, `args.cuda`, beside `if args.resume: model.cuda()`,
+    or the one that all moves stand under, `if args.cuda:` around `if args.teacher: teacher.cuda()`, or that those of
+    the trained models and of batches go by.
     """
     assert program.start is not None
     guards: dict[str, ast.expr] = {}
     followed: dict[str, ast.expr] = {}
+    trained: dict[str, ast.expr] = {}
+    around: list[dict[str, ast.expr]] = []  # what each move stands under
     for call in calls:
         if not is_move(facts, call) or is_switched(facts, call):
             continue
@@ -75,18 +79,34 @@ def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tupl
             return None, frozenset()  # moved whatever the flags say
         if rest is not None:
             guards[ast.unparse(rest)] = rest
+            around.append(_around(facts, call))
+            if _is_trained(facts, program, call):
+                trained[ast.unparse(rest)] = rest
             unit = facts.unit(call)
             if not (isinstance(unit, Function) and ast.unparse(rest) in unit.parameter_names):
                 followed[ast.unparse(rest)] = rest
     about_gpu = [test for test in guards.values() if Role.AVAILABLE in roles(facts.values(test))]
-    flag_of_all = next(
-        (one for tests in (guards.values(), followed.values(), about_gpu) if (one := one_flag(facts, tests))), None
-    )
+    above_all = [test for text, test in around[0].items() if all(text in each for each in around)] if around else []
+    chosen = (guards.values(), followed.values(), about_gpu, above_all, trained.values())
+    flag_of_all = next((one for tests in chosen if (one := one_flag(facts, tests))), None)
     if flag_of_all is None:
         return None, frozenset()
     _check_named(facts, program, flag_of_all)
     node = negated(flag_of_all)
     return ast.unparse(node), frozenset(needs(node))
+
+
+def _is_trained(facts: Facts, program: Program, move: ast.Call) -> bool:
+    """Whether a trained model or a batch is moved."""
+    moved = facts.receiver(move)
+    return bool(origins(moved, Role.MODEL) & program.model_origins or origins(moved, Role.BATCH))
+
+
+def _around(facts: Facts, move: ast.Call) -> dict[str, ast.expr]:
+    """What the flags that a move stands under come down to, by its text."""
+    tests = [test for test in guard_flags(facts, move) if test is not None]
+    flags = [flag(facts, turned_on_by(facts, as_handed(facts, test))) for test in tests]
+    return {ast.unparse(each): each for each in (first_named(facts, f) for f in flags if f is not None)}
 
 
 def _module_choice(facts: Facts, program: Program) -> Choice | None:

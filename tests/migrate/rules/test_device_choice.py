@@ -895,6 +895,26 @@ def test_a_flag_above_moves_without_gradients_goes_on_deciding(convert_text):
     assert "Accelerator(cpu=not args.cuda)" in convert_text(source)[1]
 
 
+TEACHER = "    if use_cuda:\n        model = model.cuda()\n        if args.half_cuda:\n            teacher = teacher.cuda()\n"
+
+
+@pytest.mark.parametrize(
+    ("moves", "cpu"),
+    [
+        (TEACHER, "cpu=not args.cuda"),
+        (TEACHER.replace("if args.half_cuda:", "if args.half_cuda and args.cuda:"), "cpu=not args.cuda"),
+        (TEACHER.replace("        if args.half_cuda:\n    ", "    if args.half_cuda:\n"), "cpu=not args.cuda"),
+        (TEACHER.replace("if use_cuda:", "if args.half_cuda or args.cuda:"), ""),
+    ],
+    ids=["inside of it", "inside of it, asked twice", "beside it", "the model by another one than batches"],
+)
+def test_of_several_flags_the_one_above_all_moves_or_those_of_what_is_trained_decides(convert_text, moves, cpu):
+    source = FLAGGED.format(flag="args.cuda").replace("    if use_cuda:\n        model = model.cuda()\n", moves)
+    source = source.replace("    model = nn", "    teacher = nn.Linear(2, 1)\n    model = nn")
+
+    assert f"Accelerator({cpu})" in convert_text(source)[1]
+
+
 SWITCHED = """\
 import argparse
 import torch
