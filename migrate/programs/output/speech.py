@@ -14,7 +14,7 @@ from migrate.programs.output.computed import Computed, computed
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
 from migrate.programs.output.guards import is_asked, keeps
 from migrate.programs.output.muted import is_muted, only_prints
-from migrate.programs.output.surroundings import Outside, surroundings, unnamed_speakers
+from migrate.programs.output.surroundings import Outside, is_command, surroundings, unnamed_speakers
 from migrate.programs.output.voice import Voice
 from migrate.programs.output.writers import Form, made_by
 from migrate.programs.processes.films import put_around, told_files
@@ -181,10 +181,9 @@ def _find_commands(conversion: Conversion, voice: Voice, said: Speech) -> None:
     """Other programs that are run for what they do: nobody asks what they print."""
     covered = said.covered
     for use in conversion.speaking_uses:
-        if not conversion.facts.called(use.node) & output.COMMANDS or id(use.node) in covered:
+        if not is_command(conversion.facts, use.node) or id(use.node) in covered:
             continue
-        is_alone = isinstance(conversion.facts.tree(use.node).parents[use.node], ast.Expr)
-        if is_alone and not voice.is_written_elsewhere(use.unit) and not voice.is_left_to_one(use.node):
+        if not voice.is_written_elsewhere(use.unit) and not voice.is_left_to_one(use.node):
             said.commands.append(use.node)
 
 

@@ -21,6 +21,7 @@ from migrate.programs.reach.outsiders import units_from
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
     from migrate.programs.output.voice import Voice
@@ -46,11 +47,17 @@ def surroundings(conversion: Conversion, voice: Voice) -> Iterator[Outside]:
             continue
         folders = may_be_there(facts, unit)
         calls = _calls(conversion, unit, whole=unit in above)
-        said = [call for call in calls if call not in folders and voice.is_heard(call) and not voice.is_asked(call)]
+        heard = [call for call in calls if voice.is_heard(call) or is_command(facts, call)]
+        said = [call for call in heard if call not in folders and not voice.is_asked(call)]
         files = [call for call in said if output.PRINT not in facts.called(call)]
         written = {facts.tree(call).statement(call): None for call in (files if silent else said)}
         if folders or written:
             yield Outside(unit, list(written), folders, only_prints=not files)
+
+
+def is_command(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call has the system run another program for what that does: nobody asks what it prints."""
+    return bool(facts.called(call) & output.COMMANDS) and isinstance(facts.tree(call).parents[call], ast.Expr)
 
 
 def unnamed_speakers(conversion: Conversion, voice: Voice) -> tuple[str, ...]:

@@ -1069,6 +1069,53 @@ def test_a_command_that_every_process_runs_is_said(changed, name):
     assert is_said is any("every process runs this command" in finding.message for finding in report.findings)
 
 
+FETCHING = """
+import os
+import subprocess
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+def fetch():
+    if not os.path.exists("data"):
+        {command}
+
+
+class Data(Dataset):
+    def __init__(self):
+        fetch()
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return torch.ones(2), torch.ones(1)
+
+
+def main():
+    loader = DataLoader(Data(), batch_size=4)
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_said_where_there_is_no_accelerator(convert_text, name):
+    command, is_said = COMMANDS[name]
+    report, result = convert_text(FETCHING.format(command=command))
+
+    assert "accelerator.backward(" in result
+    assert is_said is any("every process writes this: fetch() runs" in finding.message for finding in report.findings)
+
+
 STAMPED = """
 import argparse
 import time
