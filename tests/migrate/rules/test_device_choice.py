@@ -895,7 +895,12 @@ def test_a_flag_above_moves_without_gradients_goes_on_deciding(convert_text):
     assert "Accelerator(cpu=not args.cuda)" in convert_text(source)[1]
 
 
-TEACHER = "    if use_cuda:\n        model = model.cuda()\n        if args.half_cuda:\n            teacher = teacher.cuda()\n"
+TEACHER = """\
+    if use_cuda:
+        model = model.cuda()
+        if args.half_cuda:
+            teacher = teacher.cuda()
+"""
 
 
 @pytest.mark.parametrize(
