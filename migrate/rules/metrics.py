@@ -78,6 +78,7 @@ from migrate.programs.training.queues import queues
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
 from migrate.programs.training.rows_kept import rows_inside, rows_kept
 from migrate.programs.values.accumulators import Accumulator
+from migrate.programs.values.lists import shown as shown_lists
 from migrate.rules.averaging import average_over
 from migrate.rules.joining import joining, meters_joined
 from migrate.rules.layout import assignment, place
@@ -142,6 +143,8 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     left = left_over(facts, loop, found, loops.joined(loop), averaged)
     last = [] if turn is not None else _join_last(conversion, draft, loop, left)
     shown += [number.name for number in last if number.shown_inside]
+    told = {*shown, *left, *averaged.names}
+    shown += [name for name in shown_lists(facts, loop) if name not in told]
     if shown:
         verb = "shows" if len(shown) == 1 else "show"
         draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")

@@ -28,10 +28,11 @@ from migrate.programs.values.divided import Division, Joined, division, numbers_
 from migrate.programs.values.kept import is_only_read, is_place
 from migrate.programs.values.lengths import measured
 from migrate.programs.values.numbers import is_number
+from migrate.programs.values.scalars import Scalars
 from migrate.programs.values.together import is_cut, only_divided, quotients, together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Values
@@ -104,6 +105,32 @@ def is_filled_only(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.
     """Whether a loop does no more with a list than append to it, and finds it empty."""
     reads_inside = sum(isinstance(n, ast.Name) and n.id == name for n in nodes_of(facts, loop, name)) > len(added)
     return not reads_inside and set_up_before(facts, loop, name) is loop.node
+
+
+def shown(facts: Facts, loop: LoopFact) -> Iterator[str]:
+    """Lists that go on over the steps, and whose numbers these show: `bar.set_postfix(loss=np.mean(losses))`."""
+    for name, added in appended(facts, loop).items():
+        is_share = any(is_own(facts, loop, value) for value in added)
+        if not is_share or not all(_is_figure(facts, loop, value) for value in added):
+            continue
+        parents = facts.tree(loop.node).parents
+        asked = (n for n in walk(loop.node) if isinstance(n, ast.expr) and ast.unparse(n) == name)
+        if any(_is_shown(parents, node) for node in asked) and set_up_before(facts, loop, name) is not None:
+            yield name
+
+
+def _is_figure(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
+    return _are_numbers(facts, node) or Scalars(facts, loop).is_mean(node)
+
+
+def _is_shown(parents: Mapping[ast.AST, ast.AST], node: ast.expr) -> bool:
+    """Whether numbers of a list are asked for: not how many there are, nor something that fills it or empties it."""
+    above = parents[node]
+    if isinstance(above, ast.Call) and node in above.args:
+        return not (isinstance(above.func, ast.Name) and above.func.id == "len")
+    if isinstance(above, ast.Subscript) and above.value is node and isinstance(above.slice, ast.Slice):
+        return isinstance(above.ctx, ast.Load) and _is_shown(parents, above)
+    return isinstance(above, (ast.FormattedValue, ast.For, ast.comprehension, ast.BinOp, ast.keyword, ast.Tuple))
 
 
 def nodes_of(facts: Facts, loop: LoopFact, name: str) -> list[ast.AST]:

@@ -199,3 +199,35 @@ def test_a_sum_of_products_with_what_was_added_up_is_told(convert_text, more, is
     assert ("spread = " in result.partition("print(")[0].partition("spread += ")[2]) is is_joined
     told = [f for f in report.findings if f.message.startswith("spread, read after this loop")]
     assert bool(told) is not is_joined
+
+
+def _in_steps(keep, start="losses = []"):
+    """What the steps alone ask of a list: nothing reads it after the loop."""
+    return _over_epochs(keep, after="", start=start)
+
+
+IN_STEPS = {
+    "their mean": _in_steps(f"{KEEPING}\nprint(sum(losses) / len(losses))"),
+    "that of the last ones": _in_steps(f"{KEEPING}\nprint(torch.tensor(losses[-10:]).mean())"),
+    "of which the first goes": _in_steps(f"{KEEPING}\nif len(losses) > 9: losses.pop(0)\nprint(f'{{losses}}')"),
+    "of a deque": _in_steps(
+        f"{KEEPING}\nprint(sum(losses))", "from collections import deque\nlosses = deque(maxlen=9)"
+    ),
+    "of tensors": _in_steps("losses.append(loss.detach())\nprint(torch.stack(losses).mean())"),
+}
+NOT_IN_STEPS = {
+    "how many there are": _in_steps(f"{KEEPING}\nprint(len(losses), len(losses[-10:]))"),
+    "the last one": _in_steps(f"{KEEPING}\nprint(losses[-1])"),
+    "of one step": _in_steps(f"losses = []\nfor part in range(2): {KEEPING}\nprint(sum(losses))", "pass"),
+    "what all have": _in_steps("losses.append(optimizer.param_groups[0]['lr'])\nprint(sum(losses))"),
+    "nothing": _in_steps(f"{KEEPING}\nif losses: losses.clear()"),
+}
+
+
+@pytest.mark.parametrize("name", [*IN_STEPS, *NOT_IN_STEPS])
+def test_what_the_steps_alone_show_of_a_list_is_told(convert_text, name):
+    report, result = convert_text(_text((IN_STEPS | NOT_IN_STEPS)[name]))
+
+    assert "accelerator.prepare(" in result
+    told = [finding for finding in report.findings if finding.message.startswith("while this loop runs, losses shows")]
+    assert len(told) == (name in IN_STEPS)
