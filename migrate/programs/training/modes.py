@@ -17,6 +17,7 @@ from migrate.analysis.units import Function
 from migrate.programs.reach.callees import leading, reached
 from migrate.programs.training.begun import iterators
 from migrate.programs.training.gradients_off import is_decorated_without, is_given_false
+from migrate.programs.training.made_first import made_first
 from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Modes:
         self._facts = facts
         self._models = {_key(named): named.origins for named in program.models}
         self._making: dict[ast.stmt, str] = {s: _key(named) for named in program.models for s in _makers(named)}
+        self._first = frozenset(made_first(facts, program))
         self._home = program.home
         self._wanted = self._models.keys() | {_FORMER + key for key in self._models}
         self._is_entered_once = is_entered_once = _is_entered_once(facts, program)
@@ -131,7 +133,7 @@ class Modes:
     def made(self, statement: ast.stmt, states: States) -> States:
         """What holds when a statement begins that makes a model: that is in training mode, the one before as it was."""
         key = self._making.get(statement)
-        return states if key is None else frozenset(_made(state, key) for state in states)
+        return states if key is None else frozenset(_made(state, key, statement in self._first) for state in states)
 
     def _entries(self, unit: Unit) -> list[tuple[Given, States]]:
         """For each call that enters a unit, the models that it is given and what holds then."""
@@ -204,8 +206,7 @@ class Modes:
         mine = {target for target, places in self._models.items() if receiver & places}
         if method != "eval" and not is_given_false(call):
             return state - (mine or frozenset(self._models))
-        certain = {target for target in mine if receiver <= self._models[target]}
-        return state | certain
+        return state | {target for target in mine if receiver <= self._models[target]}
 
     def _handed_out(self, call: ast.Call) -> set[str]:
         """The models that are given to code which nobody reads, and may come back in another mode."""
@@ -367,9 +368,9 @@ def _is_entered_once(facts: Facts, program: Program) -> bool:
     return len(calls) == 1 and not any(True for call in calls for _ in facts.tree(call.node).loops(call.node))
 
 
-def _made(state: State, key: str) -> State:
+def _made(state: State, key: str, is_first: bool) -> State:
     kept = state - {_UNMADE + key}
-    if _UNMADE + key not in state and key not in state:
+    if not is_first and _UNMADE + key not in state and key not in state:
         kept -= {_FORMER + key}
     return kept - {key}
 
@@ -386,8 +387,7 @@ def _restored(states: States, before: State) -> States:
 
 
 def _decorated(facts: Facts, unit: Function, states: States) -> States:
-    is_decorated = is_decorated_without(facts, unit.node)
-    return frozenset(state | {GRADIENTS_OFF} for state in states) if is_decorated else states
+    return frozenset(s | {GRADIENTS_OFF} for s in states) if is_decorated_without(facts, unit.node) else states
 
 
 def _changing(facts: Facts) -> set[Unit]:

@@ -385,3 +385,20 @@ def test_batches_that_a_training_pass_has_put_into_a_list_are_not_evaluated(deci
 
     assert conversion is None
     assert any("its batches are in a list before it begins" in refusal.why for refusal in program.refusals)
+
+
+ANEW = "if options.small:\n    net = nn.Linear(1, 1, bias=False)\n"
+MADE_ANEW = {
+    "above the optimizer": (ANEW, True),
+    "below a look at it": (f"print(len(list(net.parameters())))\n{ANEW}", True),
+    "below an evaluation": (f"for x, y in test:\n    net(x)\n{ANEW}", False),
+}
+
+
+@pytest.mark.parametrize("name", MADE_ANEW)
+def test_a_model_that_is_made_anew_before_anything_is_prepared_is_the_only_one(decide, name):
+    above, is_shared = MADE_ANEW[name]
+    text = source("net.eval()\nmeasure(net, test)").replace("opt = optim", f"{above}opt = optim", 1)
+    _, conversion = decide(text.replace("import torch\n", "import torch\nimport options\n", 1))
+
+    assert any(shared.loop.unit.name == "measure" for shared in conversion.shared) is is_shared
