@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import tensors
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Module
-from migrate.programs.device.devices import is_unknown_move
+from migrate.programs.device.devices import is_to_cpu, is_unknown_move
 from migrate.programs.program import Program, Refusal
 from migrate.programs.values.sources import called_by_name
 
@@ -97,10 +97,16 @@ def _moved(facts: Facts, node: ast.Lambda) -> Iterator[ast.expr]:
         for inner in ast.walk(node.body)
         if isinstance(inner, ast.Attribute)
         and inner.attr in tensors.MOVES
-        and inner.attr != "cpu"
+        and not _takes_off(facts, inner)
         and "torch.cuda" not in facts.names(inner)  # of which something else is asked: `torch.cuda.synchronize()`
         and not _only_casts(facts, inner)
     )
+
+
+def _takes_off(facts: Facts, method: ast.Attribute) -> bool:
+    """`x.cpu()`, `x.to("cpu")`."""
+    call = facts.tree(method).parents[method]
+    return method.attr == "cpu" or (isinstance(call, ast.Call) and call.func is method and is_to_cpu(facts, call))
 
 
 def _only_casts(facts: Facts, method: ast.Attribute) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import origins
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import blocks, last_line, line_of, writes
 from migrate.analysis.units import is_local
 from migrate.programs.reach.callees import reached
@@ -87,15 +87,20 @@ def _test(branches: _Branches) -> ast.expr:
 def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If, prepare: ast.stmt) -> bool:
     """Whether some runs are without the object: nothing gives it, and nothing ends them, where the condition fails.
 
-    Where there is another branch, the same condition must guard a place that uses the object.
+    Where there is another branch, the same condition must guard a place that uses the object, or that branch must be
+    seen to go on without a loader.
     """
     if isinstance(made.test, ast.Constant) or _is_given(facts, named, named.statements[0]):
         return False
     names = {named.target, _holder(named)}
-    if any(names & _named(block, ast.Store) for block in blocks(made) if not _holds(block, named.statements[0])):
+    others = [block for block in blocks(made) if not _holds(block, named.statements[0])]
+    if any(names & _named(block, ast.Store) for block in others):
         return False
+    is_nowhere_else = not names & _named_around(facts, made, prepare)
     if not made.orelse:
-        return not names & _named_around(facts, made, prepare)
+        return is_nowhere_else
+    if is_nowhere_else and named.role is Role.LOADER and all(_goes_on(facts, block) for block in others):
+        return True
     test = _text(made.test)
     modules = {program.module, *(loop.unit.module for loop in program.training)}
     return any(
@@ -106,6 +111,18 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If, pre
         for module in modules
         for node in facts.tree_of(module).nodes
     )
+
+
+def _goes_on(facts: Facts, block: list[ast.stmt]) -> bool:
+    """Whether what follows a block is run after it: it does not leave, nor end the program."""
+    nodes = [node for statement in block for node in ast.walk(statement)]
+    calls = (node for node in nodes if isinstance(node, ast.Call))
+    may_end = any(facts.called(call) & _ENDS or getattr(call.func, "attr", "") == "error" for call in calls)
+    return not may_end and not any(isinstance(node, _LEAVING) for node in nodes)
+
+
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_ENDS = frozenset("sys.exit builtins.exit builtins.quit os._exit".split())  # and `parser.error()`
 
 
 def _read_by(facts: Facts, block: list[ast.stmt]) -> set[str]:

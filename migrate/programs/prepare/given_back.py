@@ -18,9 +18,15 @@ if TYPE_CHECKING:
 
 def is_the_same(facts: Facts, statement: ast.stmt, target: str) -> bool:
     """Whether a statement gives a name what it holds already, where it may be, or set otherwise inside."""
-    if not isinstance(statement, ast.Assign) or [ast.unparse(each) for each in statement.targets] != [target]:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
-    return _is_still(facts, statement.value, target)
+    to, value = statement.targets[0], statement.value
+    if ast.unparse(to) == target:
+        return _is_still(facts, value, target)
+    names = [ast.unparse(each) for each in to.elts] if isinstance(to, ast.Tuple) else []
+    if names.count(target) != 1 or not isinstance(value, ast.Call):
+        return False
+    return _is_given_back(facts, value, target, (names.index(target), len(names)))
 
 
 def _is_still(facts: Facts, node: ast.expr, target: str) -> bool:
@@ -30,13 +36,21 @@ def _is_still(facts: Facts, node: ast.expr, target: str) -> bool:
         return ast.unparse(node) == target
     if isinstance(node.func, ast.Attribute) and (is_move(facts, node) or is_to_cpu(facts, node)):
         return _is_still(facts, node.func.value, target)
-    units = facts.targets(node)
-    return len(units) == len(facts.values(node.func)) > 0 and all(_gives_back(facts, u, node, target) for u in units)
+    return _is_given_back(facts, node, target, None)
 
 
-def _gives_back(facts: Facts, unit: Function, call: ast.Call, target: str) -> bool:
+def _is_given_back(facts: Facts, call: ast.Call, target: str, part: tuple[int, int] | None) -> bool:
+    """Whether all that a call may enter returns what it passes under a name, as one of so many parts of a tuple."""
+    units = facts.targets(call)
+    return len(units) == len(facts.values(call.func)) > 0 and all(
+        _gives_back(facts, unit, call, target, part) for unit in units
+    )
+
+
+def _gives_back(facts: Facts, unit: Function, call: ast.Call, target: str, part: tuple[int, int] | None) -> bool:
     """Whether a function returns just what a call passes to it under a name."""
-    returned = [node.value for node in facts.own(unit) if isinstance(node, ast.Return)]
+    whole = [node.value for node in facts.own(unit) if isinstance(node, ast.Return)]
+    returned = whole if part is None else [_part(node, *part) for node in whole]
     names = {node.id for node in returned if isinstance(node, ast.Name) and node.id in unit.parameter_names}
     if len(names) != 1 or not all(isinstance(node, ast.Name) and node.id in names for node in returned):
         return False
@@ -50,3 +64,8 @@ def _gives_back(facts: Facts, unit: Function, call: ast.Call, target: str) -> bo
 def _is_passed(call: Call, unit: Function, name: str, target: str) -> bool:
     argument = passed(call, unit, name)
     return argument is not None and ast.unparse(argument) == target
+
+
+def _part(node: ast.expr | None, position: int, length: int) -> ast.expr | None:
+    """One of the parts of a tuple that is written out: `return model, optimizer, epoch`."""
+    return node.elts[position] if isinstance(node, ast.Tuple) and len(node.elts) == length else None

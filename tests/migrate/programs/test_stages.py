@@ -252,3 +252,23 @@ def test_a_function_that_gives_back_the_optimizer_that_it_is_handed_makes_no_oth
     _, conversion = decide(HEAD + DECAY + body)
 
     assert (conversion is not None and stages(conversion) == [["loader", "net", "opt"]]) is is_the_same
+
+
+RESUME = """
+def resume(net, opt, path):
+    if path is None:
+        return net, opt, 0
+    net.load_state_dict(torch.load(path))
+    return {back}, 3
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("back", "is_the_same"), [("net, opt", True), ("opt, net", False), ("nn.Linear(1, 1), opt", False)]
+)
+def test_a_function_that_gives_back_one_of_several_parts_makes_no_other_one(decide, back, is_the_same):
+    body = f"{MAKE}for epoch in range(1, 3):\n    net, opt, start = resume(net, opt, path)\n    fit(net, opt)\n"
+    _, conversion = decide(HEAD + RESUME.format(back=back) + body)
+
+    assert (conversion is not None and stages(conversion) == [["loader", "net", "opt"]]) is is_the_same

@@ -25,6 +25,7 @@ ALLOWED = {
     },
     "another lambda": {"made": "double = lambda rows: 2 * rows"},
     "a lambda that brings something back": {"made": "back = lambda rows: rows.cpu()"},
+    "a lambda that brings it to the CPU": {"made": "back = lambda rows: rows.to('cpu').detach().numpy()"},
     "a CPU tensor type": {"ready": "z = torch.FloatTensor([1.0])"},
     "a default dtype": {"setup": "torch.set_default_dtype(torch.float32)"},
     "a default type on the CPU": {"setup": "torch.set_default_tensor_type(torch.DoubleTensor)"},

@@ -577,3 +577,51 @@ def test_objects_of_one_branch_that_functions_below_the_same_test_use_are_prepar
     assert "first_optimizer, second_optimizer = accelerator.prepare(" in result
     assert "optimizer = accelerator.prepare(net, optimizer)" in result
     assert "second_optimizer, optimizer" not in result
+
+
+LOADERS_OF_BRANCHES = """
+import sys
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+trains = "test" not in sys.argv
+if trains:
+    loader = DataLoader(data, batch_size=4)
+    {other}
+else:
+    test = DataLoader(data, batch_size=4)
+net = nn.Linear(2, 1)
+optimizer = optim.SGD(net.parameters(), lr=0.1)
+if trains:
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        optimizer.step()
+if not trains:
+    net.eval()
+    with torch.no_grad():
+        for x, y in test:
+            print(nn.functional.mse_loss(net(x), y).item())
+"""
+
+
+def test_loaders_of_one_branch_each_are_prepared_there_where_runs_are_without_them(convert_text):
+    """By one call below, `test` had no value in a training, on one process, too."""
+    _, result = convert_text(LOADERS_OF_BRANCHES.format(other="print(len(loader))"))
+
+    assert "    test = accelerator.prepare(test)\n" in result
+    assert "\nnet, optimizer = accelerator.prepare(net, optimizer)\n" in result
+
+
+@pytest.mark.parametrize("end", ["sys.exit('no training here')", "raise NotImplementedError"])
+def test_a_loader_of_the_branch_that_goes_on_is_prepared_with_the_others(convert_text, end):
+    source = LOADERS_OF_BRANCHES.format(other="").replace(
+        "if trains:\n    loader =", f"if trains:\n    {end}\n    loader ="
+    )
+    source = source.replace("    loader = DataLoader(data, batch_size=4)\n    \n", "").replace("in loader:", "in test:")
+    source = source.replace("\nif trains:\n    for", "\nif data:\n    for")
+    _, result = convert_text(source)
+
+    assert "\ntest, net, optimizer = accelerator.prepare(test, net, optimizer)\n" in result
