@@ -77,17 +77,24 @@ def meters_joined(conversion: Conversion, after: ast.stmt, joined: list[Join]) -
     accelerator = conversion.access.name(after)
     at = place(conversion.facts.file(after), after)
     lines: list[str] = []
-    for kind in dict.fromkeys((join.sums, join.derived, join.of_arrays) for join in joined):
-        sums, derived, of_arrays = kind
-        targets = [join.target for join in joined if (join.sums, join.derived, join.of_arrays) == kind]
+    for kind in dict.fromkeys(map(_kind, joined)):
+        sums, derived, of_arrays, lists = kind
+        targets = [join.target for join in joined if _kind(join) == kind]
         it = targets[0] if len(targets) == 1 else _meter_name(conversion, after)
         names = [f"{it}.{name}" for name in sums]
-        code = _reduced(conversion, names, accelerator, at, of_arrays=of_arrays)
+        code = _reduced(conversion, names, accelerator, at, of_arrays=of_arrays) if names else []
+        kept = [f"{it}.{name}" for name in lists]
+        code += [f"{name}[:] = {each_averaged(conversion, accelerator, name)}" for name in kept]
         code += [f"{it}.{name} = {expression.format(it=it)}" for name, expression in derived]
         if len(targets) > 1:
             code = [f"for {it} in ({', '.join(targets)}):", *(at.unit + line for line in code)]
         lines += code
     return lines
+
+
+def _kind(join: Join) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], bool, tuple[str, ...]]:
+    """What is done with a meter, whatever it is called."""
+    return join.sums, join.derived, join.of_arrays, join.lists
 
 
 def _reduced(

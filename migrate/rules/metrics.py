@@ -139,7 +139,7 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     shown = [accumulator.name for accumulator in found if accumulator.read_inside]
     shown += [join.target for join in joined if join.shown_inside]
     shown += [name for name in apart(facts, loop, joined) if name not in averaged.names]
-    joined, turn = tuple(join for join in joined if join.sums), _turn(conversion, loop)
+    joined, turn = tuple(join for join in joined if join.sums or join.lists), _turn(conversion, loop)
     left = left_over(facts, loop, found, loops.joined(loop), averaged)
     last = [] if turn is not None else _join_last(conversion, draft, loop, left)
     shown += [number.name for number in last if number.shown_inside]

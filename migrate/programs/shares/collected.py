@@ -2,6 +2,7 @@
 
     losses.append(loss.item())       ->   losses[:] = accelerator.reduce(losses, reduction="mean")     after the loop
     history["loss"].append(loss.item())
+    rows.append((loss.item(), accuracy))
 
 Each process has as many of them. Where a number is the mean of a batch, the mean of those of all processes is that of
 the batch that they share; and what has been made one before stays as it is, so that a list may go on over all epochs.
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import walk
 from migrate.programs.shares.averages import Average, Joint
 from migrate.programs.shares.read_elsewhere import read_elsewhere
+from migrate.programs.shares.summed import is_summed
 from migrate.programs.values.lists import appended, is_filled_only, is_met, nodes_of
 from migrate.programs.values.scalars import Scalar, Scalars
 
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
-
-_SUMS = frozenset({"builtins.sum", "numpy.sum", "math.fsum", "torch.sum", "numpy.cumsum"})
 
 
 class Collected:
@@ -46,7 +46,7 @@ class Collected:
         added = self._appended[name]
         if self._are_losses(name, added):
             yield Average(self._loop.node, name, Joint.MEAN, is_tensor=True)
-        elif all(map(self._is_mean, added)) and self._holds_numbers(name) and not self._is_summed(name):
+        elif all(map(self._are_means, added)) and self._holds_numbers(name) and not self._is_summed(name):
             is_shown = any(map(self._is_shown, self._met(name)))
             yield Average(self._loop.node, name, Joint.MEANS, is_tensor=False, shown_inside=is_shown)
 
@@ -62,6 +62,10 @@ class Collected:
                 return False  # gradients may go back from the list
         return all(is_met(self._facts, self._loop, each) for each in added)
 
+    def _are_means(self, value: ast.expr) -> bool:
+        """The same of all parts of a tuple, a list or a dictionary that is written out."""
+        return all(map(self._is_mean, _parts(value)))
+
     def _is_mean(self, value: ast.expr) -> bool:
         """Whether a number of Python is appended that is a mean over the batch, in the same steps on all processes."""
         is_float = self._scalars.kind(value) is Scalar.FLOAT and self._scalars.is_mean(value)
@@ -75,7 +79,7 @@ class Collected:
             return False
         filled = [use.node for use in facts.method_calls("append", "extend", "insert", "appendleft")]
         mine = (call for call in filled if made & {value.origin for value in facts.receiver(call)})
-        return all(call.args and self._is_number(call.args[-1]) for call in mine)
+        return all(call.args and all(map(self._is_number, _parts(call.args[-1]))) for call in mine)
 
     def _met(self, name: str) -> Iterator[ast.expr]:
         """Where the loop, and the functions that it calls, read what is called so."""
@@ -105,7 +109,7 @@ class Collected:
 
     def _is_summed(self, name: str) -> bool:
         """Whether code adds up what is in a list, other than to divide that by its length."""
-        return any(self._adds_up(node) for node in self._readings(name))
+        return is_summed(self._facts, self._readings(name))
 
     def _readings(self, name: str) -> Iterator[ast.expr]:
         inside = set(walk(self._loop.node))
@@ -113,27 +117,15 @@ class Collected:
         yield from (n for n in own if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and _is_part(n, name))
         yield from read_elsewhere(self._facts, self._loop, name)
 
-    def _adds_up(self, node: ast.expr) -> bool:
-        """Whether a list is read to be added up, other than for a mean: `sum(losses) / len(losses)`."""
-        parents = self._facts.tree(node).parents
-        inner: ast.AST = node
-        while isinstance(inner, ast.expr):
-            if isinstance(inner, ast.Call) and self._is_sum(inner):
-                return not _is_divided(parents[inner], inner, node)
-            inner = parents[inner]
-        return False
 
-    def _is_sum(self, call: ast.Call) -> bool:
-        is_method = isinstance(call.func, ast.Attribute) and call.func.attr in ("sum", "cumsum")
-        return is_method or bool(self._facts.called(call) & _SUMS)
-
-
-def _is_divided(above: ast.AST, total: ast.expr, of: ast.expr) -> bool:
-    """Whether a sum is divided by how many there are: by `len(losses)`."""
-    match above:
-        case ast.BinOp(left=left, op=ast.Div(), right=ast.Call(func=ast.Name("len"), args=[counted])):
-            return left is total and ast.unparse(counted).startswith(ast.unparse(of))
-    return False
+def _parts(value: ast.expr) -> Iterator[ast.expr]:
+    """What a row holds, `(loss.item(), accuracy)`; of everything else that itself."""
+    match value:
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Dict(values=elements) if elements:
+            for each in elements:
+                yield from _parts(each)
+        case _:
+            yield value
 
 
 def _is_part(node: ast.expr, name: str) -> bool:

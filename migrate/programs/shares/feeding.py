@@ -13,6 +13,7 @@ from migrate.programs.values.accumulators import is_own
 from migrate.programs.values.asides import done
 from migrate.programs.values.below import below
 from migrate.programs.values.kept import is_place, place_of
+from migrate.programs.values.made_of import made_of
 from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
@@ -134,12 +135,8 @@ def _holder(over: ast.expr, target: ast.expr, name: str) -> ast.expr | None:
 
 
 def _holds_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
-    """Whether an argument, or a part of a list or dictionary that is written there, is of the process's own batches."""
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return any(_holds_own(facts, loop, part) for part in node.elts)
-    if isinstance(node, ast.Dict):
-        return any(_holds_own(facts, loop, part) for part in node.values)
-    return is_own(facts, loop, node)
+    """Whether an argument, or a part of what it is made of, is of the process's own batches."""
+    return any(is_own(facts, loop, part) for part in made_of(facts, node))
 
 
 def _changes(method: Function) -> bool:

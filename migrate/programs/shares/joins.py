@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads, same, walk
 from migrate.analysis.units import Function
+from migrate.programs.shares.collecting import collecting
 from migrate.programs.shares.feeding import GROWING, classes, fed_by, receiver
 from migrate.programs.shares.meters import meter_of
 from migrate.programs.values.asides import done
@@ -35,6 +36,7 @@ class Join:
     derived: tuple[tuple[str, str], ...]  # the attribute, and its expression with `{it}` for the meter
     shown_inside: bool  # it is also read while the loop runs
     of_arrays: bool = False  # whether the sums begin as arrays of NumPy
+    lists: tuple[str, ...] = ()  # of the means of batches, which are made one number by number
 
 
 def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
@@ -47,17 +49,21 @@ def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
         anchor = _set_up_before(facts, loop, target, meter) if meter is not None else None
         if meter is None or anchor is None:
             continue
-        sums = _summed(meter)
+        sums, lists = _summed(meter), tuple(collecting(facts, loop, meter, calls))
+        if sums is None or not meter.sums <= {*sums, *lists}:
+            continue
         derived = _derived(meter, frozenset(sums))
         reading = [n for n in _reading(facts, loop, target) if not _feeds(facts, n, meter)]
         inside = [n for n in reading if _is_within(facts, n, anchor)]
         is_read_early = any(not _is_within(facts, n, loop.node) for n in inside)
         if any(isinstance(n, ast.Name) and not _is(n, target) for n in inside):
             continue  # who goes over all items may reset them
-        if sums and derived is not None and _is_read_after(facts, reading, anchor, target) and not is_read_early:
+        if derived is not None and _is_read_after(facts, reading, anchor, target) and not is_read_early:
             if not any(_resets(facts, n, meter) for n in inside):
                 is_asked = any(call not in done(facts.tree(call).statement(call)) for call in calls)
-                yield Join(target, anchor, sums, derived, bool(inside) or is_asked, _begin_as_arrays(facts, meter))
+                yield Join(
+                    target, anchor, sums, derived, bool(inside) or is_asked, _begin_as_arrays(facts, meter), lists
+                )
 
 
 def apart(facts: Facts, loop: LoopFact, joined: Collection[Join]) -> dict[str, ast.Call]:
@@ -184,8 +190,8 @@ def _is_within(facts: Facts, node: ast.AST, around: ast.AST) -> bool:
 # --- what a class adds up -------------------------------------------------------------------------------------------
 
 
-def _summed(meter: Meter) -> tuple[str, ...]:
-    """The attributes that grow, in the order of the code; empty if one of them does not just add up."""
+def _summed(meter: Meter) -> tuple[str, ...] | None:
+    """The attributes that add up, in the order of the code; None if one of them grows otherwise than a list does."""
     found: dict[str, bool] = {}
     for name in sorted(meter.feeds):
         for node in walk(_method(meter, name).node):
@@ -193,8 +199,8 @@ def _summed(meter: Meter) -> tuple[str, ...]:
             if grown is not None:
                 found[grown] = True  # `self.steps += 1`, too
             elif _grows_otherwise(node, meter.sums):
-                return ()
-    return tuple(found) if found.keys() >= meter.sums else ()
+                return None
+    return tuple(found)
 
 
 def _begin_as_arrays(facts: Facts, meter: Meter) -> bool:
@@ -225,11 +231,12 @@ def _added(node: ast.AST) -> str | None:
 
 
 def _grows_otherwise(node: ast.AST, sums: frozenset[str]) -> bool:
+    """Whether an attribute is given something, or grows, other than by a sum and by `append`."""
     if isinstance(node, ast.Assign):
         return any(isinstance(target, ast.Attribute) and target.attr in sums for target in node.targets)
     if isinstance(node, ast.AugAssign):
         return isinstance(node.target, ast.Attribute) and node.target.attr in sums
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING - {"append"}:
         return isinstance(node.func.value, ast.Attribute) and node.func.value.attr in sums
     return False
 

@@ -241,7 +241,7 @@ def _own_names(
         if node in whole:
             continue
         if isinstance(node, ast.Assign):
-            is_made_of = isinstance(node.value, ast.Dict | ast.Tuple) and holds_own_parts(facts, loop, node.value)
+            is_made_of = holds_own_parts(facts, loop, node.value)
             for target in node.targets:
                 names = {n.id for n in walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
                 kept |= {target.id} if is_made_of and isinstance(target, ast.Name) else names
@@ -249,7 +249,7 @@ def _own_names(
             if holds_own(facts, loop, node.value):
                 kept.add(node.target.id)
     shared = {name: [v for v in added if v not in whole] for name, added in appended(facts, loop).items()}
-    kept |= {name for name, added in shared.items() if any(is_own(facts, loop, value) for value in added)}
+    kept |= {name for name, added in shared.items() if any(holds_own_parts(facts, loop, v) for v in added)}
     kept |= own_places(facts, loop, loop.node, whole) | apart(facts, loop, joined).keys()
     for each in below(facts, loop.node):
         kept |= {name for name in own_places(facts, loop, each.unit.node, whole) if each.shares(name)}

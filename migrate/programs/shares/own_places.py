@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeGuard
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, walk
 from migrate.programs.values.accumulators import holds_own, is_own
-from migrate.programs.values.kept import FILLING, filled, is_place, place_of
+from migrate.programs.values.kept import FILLING, filled, is_place, place_of, root_of
+from migrate.programs.values.made_of import made_of
 from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ def _filled_by(facts: Facts, loop: LoopFact, call: ast.Call, depth: int) -> set[
     for unit in facts.targets(call):
         handed = {name: given for name, given in received(call, unit).items() if _may_hold(facts, given)}
         if handed:
-            places = own_places(facts, loop, unit.node, depth=depth)
-            found |= {ast.unparse(handed[base]) for base in {each.partition("[")[0] for each in places} & handed.keys()}
+            places = ((root_of(each), each) for each in own_places(facts, loop, unit.node, depth=depth))
+            found |= {f"{ast.unparse(handed[root])}{each[len(root) :]}" for root, each in places if root in handed}
     return found
 
 
@@ -85,9 +86,8 @@ def _may_be_filled(facts: Facts, node: ast.expr) -> bool:
 
 
 def holds_own_parts(facts: Facts, loop: LoopFact, value: ast.expr) -> bool:
-    """Whether a value is of the process's own batches, or a dictionary or tuple that is written out and holds such."""
-    parts = value.values if isinstance(value, ast.Dict) else value.elts if isinstance(value, ast.Tuple) else [value]
-    return any(is_own(facts, loop, part) for part in parts)
+    """Whether a value is of the process's own batches, or a row, a text or an object that is made of such."""
+    return any(is_own(facts, loop, part) for part in made_of(facts, value))
 
 
 def _is_found_by_own(facts: Facts, loop: LoopFact, target: ast.expr) -> bool:

@@ -17,7 +17,7 @@ from migrate.analysis.syntax import DEFINITIONS, reads, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.additions import additions, counted, grown, multiplies
 from migrate.programs.values.begins import begins_before
-from migrate.programs.values.below import set_below, sharing
+from migrate.programs.values.below import is_handed, is_handed_on, set_below, sharing
 from migrate.programs.values.divided import Division, Joined, division
 from migrate.programs.values.kept import divisors_of, is_read
 from migrate.programs.values.numbers import is_foreign, is_number
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
+
+_DEEPEST = 3  # calls between a loop and what has made the dictionary that it is handed
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +103,14 @@ def _kept(
         return
     around, parents = list(walk(facts.tree(loop.node).root)), facts.tree(loop.node).parents
     within = {id(node) for node in (*walk(loop.node), *sharing(facts, loop.node, name))}
-    later = [node for statement in statements_after(facts, anchor) for node in walk(statement)]
+    after = (*statements_after(facts, anchor), *_after_calls(facts, anchor, name))
+    later = [node for statement in after for node in walk(statement)]
     if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
         divided = [*divisors_of(later if "[" in name else around, name), *by_callers(facts, loop, name)]
         divided += divided_already(additions)
         how = division(facts, loop, anchor, divided, set(counted(facts, loop.node)))
-        inside = any(id(node) in within and is_read(parents, node, name) for node in around)
+        reading = (node for node in around if id(node) in within and is_read(parents, node, name))
+        inside = not all(is_handed_on(facts, loop.node, node, name) for node in reading)
         yield Accumulator(name, loop, anchor, numbers.pop(), how.joined, inside, lengths=how.lengths)
 
 
@@ -167,6 +171,15 @@ def statements_after(facts: Facts, anchor: ast.stmt) -> list[ast.stmt]:
         if not isinstance(parent, ast.stmt) or isinstance(parent, DEFINITIONS):
             return found
         inner = parent
+
+
+def _after_calls(facts: Facts, node: ast.AST, name: str, depth: int = _DEEPEST) -> Iterator[ast.stmt]:
+    """The statements that follow the calls of a function which hand over what a place of it is in, under its name."""
+    unit = facts.unit(node)
+    for call in facts.callers(unit) if isinstance(unit, Function) and depth > 0 else ():
+        if is_handed(facts, call.node, unit, name):
+            yield from statements_after(facts, facts.tree(call.node).statement(call.node))
+            yield from _after_calls(facts, call.node, name, depth - 1)
 
 
 def is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:

@@ -1,7 +1,9 @@
 """Where what a loop adds up begins: the statement before which a place gets its first value.
 
-total = 0                               self.reset()                        self.total = 0
-for x, y in loader: ...                 for x, y in self.loader: ...        self.train_epoch()      # with the loop
+total = 0                      self.reset()                      self.total = 0        stats = {"loss": 0}
+for x, y in loader: ...        for x, y in self.loader: ...      self.train_epoch()    train_epoch(stats)
+
+The last two call the function of the loop.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import DEFINITIONS, LOOPS, reads, walk
 from migrate.analysis.units import Function
 from migrate.programs.values.additions import added, additions
-from migrate.programs.values.below import is_on_own, set_below, sharing
-from migrate.programs.values.kept import sets
+from migrate.programs.values.below import is_handed, is_on_own, object_of, set_below, sharing
+from migrate.programs.values.kept import root_of, sets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -27,8 +29,9 @@ _DEEPEST = 3  # calls between the loop and what gives an attribute its first val
 def begins_before(facts: Facts, loop: ast.stmt, name: str) -> ast.stmt | None:
     """The statement around a loop before which, in the same block, the name gets its first value.
 
-    What gets it again behind the loop, at the end of each round around it, begins with each round as well. An attribute
-    may get it where the method of the loop is called: before each call, or behind it.
+    What gets it again behind the loop, at the end of each round around it, begins with each round as well. An
+    attribute, or an item of what a function is given, may get it where the function of the loop is called: before each
+    call, or behind it.
     """
     tree = facts.tree(loop)
     inner = loop
@@ -83,21 +86,31 @@ def _is_set_anew(facts: Facts, later: Sequence[ast.stmt], name: str) -> bool:
     return False
 
 
-# --- an attribute that begins where the method of the loop is called ------------------------------------------------
+# --- what begins where the function of the loop is called -------------------------------------------------------------
 
 
 def _is_alone(facts: Facts, loop: ast.stmt, name: str) -> bool:
     """Whether nothing adds to a place but a loop, and what it calls."""
     mine = {id(node) for node in (*walk(loop), *sharing(facts, loop, name))}
-    around = (node for node in walk(facts.tree(loop).root) if id(node) not in mine)
+    unit = facts.unit(loop)
+    around: Iterable[ast.AST] = walk(facts.tree(loop).root)
+    if isinstance(unit, Function) and root_of(name) in unit.parameter_names and root_of(name) != object_of(unit):
+        around = (node for each in (unit, *_calling(facts, unit)) for node in facts.own(each))
+    around = (node for node in around if id(node) not in mine)
     return not any(ast.unparse(target) == name for node in around for target, _ in additions(node))
 
 
+def _calling(facts: Facts, unit: Function) -> Iterator[Unit]:
+    return (facts.unit(call.node) for call in facts.callers(unit))
+
+
 def _begins_with_call(facts: Facts, node: ast.AST, name: str, depth: int) -> bool:
-    """Whether the only call of the method that a node stands in comes with a first value for an attribute."""
+    """Whether the only call of the function that a node stands in comes with a first value for a place."""
     unit = facts.unit(node)
     calls = facts.callers(unit) if isinstance(unit, Function) and depth > 0 else []
-    if len(calls) != 1 or not is_on_own(facts, calls[0].node, name):
+    if len(calls) != 1:
+        return False
+    if not is_on_own(facts, calls[0].node, name) and not is_handed(facts, calls[0].node, unit, name):
         return False
     inner = facts.tree(calls[0].node).statement(calls[0].node)
     while True:

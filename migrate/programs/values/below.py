@@ -3,8 +3,8 @@
     for batch in self.loader:
         self.step(batch)                  def step(self, batch):  ...  self.total += loss.item()
 
-These are attributes of `self` in methods that are called on the loop's own object, names of the module, and names of a
-function around both.
+These are attributes of `self` in methods that are called on the loop's own object, names of the module, names of a
+function around both, and what is in something that is handed over under its name: `step(batch, stats)`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import walk, writes
+from migrate.analysis.syntax import arguments, walk, writes
 from migrate.analysis.units import Function, module_of
 from migrate.programs.values.kept import root_of, sets
+from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,12 +32,15 @@ class Below:
     unit: Function
     above: Unit  # the function of the code, or its module
     me: str | None  # what both call the object that both are methods of
+    handed: frozenset[str] = frozenset()  # what both call an object that the code hands over
 
     def shares(self, place: str) -> bool:
         """Whether a name, attribute or item, as both write it, is one."""
         root = root_of(place)
-        if self.me is not None and root == self.me:
+        if root == self.me:
             return place != root
+        if root in self.handed:
+            return True
         return having(self.unit, root) is having(self.above, root)
 
 
@@ -55,18 +59,21 @@ class _Entered:
 
     def _below(self, code: ast.AST) -> Iterator[Below]:
         above = self._facts.unit(code)
-        seen: set[tuple[Function, bool]] = set()
         me = object_of(above)
-        waiting: list[tuple[ast.AST, bool]] = [(code, me is not None)]
+        seen: set[Below] = set()
+        waiting: list[tuple[ast.AST, Below | None]] = [(code, None)]
         while waiting:
-            root, is_own = waiting.pop()
+            root, by = waiting.pop()
+            is_own = me is not None and (by is None or by.me == me)
             for call in (node for node in walk(root) if isinstance(node, ast.Call)):
                 for unit in self._facts.targets(call):
                     is_mine = is_own and _is_on(call, me) and object_of(unit) == me
-                    if (unit, is_mine) not in seen:
-                        seen.add((unit, is_mine))
-                        waiting.append((unit.node, is_mine))
-        yield from (Below(unit, above, me if is_mine else None) for unit, is_mine in sorted(seen, key=_place))
+                    handed = _handed(call, unit) if by is None else _handed(call, unit) & by.handed
+                    found = Below(unit, above, me if is_mine else None, handed)
+                    if found not in seen:
+                        seen.add(found)
+                        waiting.append((unit.node, found))
+        yield from sorted(seen, key=_place)
 
 
 def below(facts: Facts, code: ast.AST) -> tuple[Below, ...]:
@@ -77,6 +84,20 @@ def below(facts: Facts, code: ast.AST) -> tuple[Below, ...]:
 def sharing(facts: Facts, code: ast.AST, name: str) -> Iterator[ast.AST]:
     """The nodes of those functions in which a place is the one of the code's own function."""
     return (node for each in below(facts, code) if each.shares(name) for node in facts.own(each.unit))
+
+
+def is_handed_on(facts: Facts, code: ast.AST, node: ast.AST, place: str) -> bool:
+    """Whether a node only hands a place to functions that have it, too: `stats` in `step(batch, stats)`."""
+    parents = facts.tree(node).parents
+    call = parents.get(node)
+    if isinstance(call, ast.keyword):
+        call = parents.get(call)
+    if not isinstance(node, ast.Name) or not isinstance(call, ast.Call) or node not in arguments(call):
+        return False
+    entered, targets = below(facts, code), facts.targets(call)
+    return bool(targets) and all(
+        any(each.unit is unit and node.id in each.handed and each.shares(place) for each in entered) for unit in targets
+    )
 
 
 def set_below(facts: Facts, code: ast.AST, name: str) -> list[ast.Assign | ast.AnnAssign]:
@@ -91,6 +112,11 @@ def is_on_own(facts: Facts, call: ast.Call, name: str) -> bool:
     targets = facts.targets(call)
     is_same = bool(targets) and all(object_of(unit) == me for unit in targets)
     return me is not None and name.startswith(f"{me}.") and _is_on(call, me) and is_same
+
+
+def is_handed(facts: Facts, call: ast.Call, unit: Unit, name: str) -> bool:
+    """Whether a call hands over what a place is in, or is an item of, under its name."""
+    return isinstance(unit, Function) and unit in facts.targets(call) and root_of(name) in _handed(call, unit)
 
 
 def having(unit: Unit, name: str) -> Unit:
@@ -115,5 +141,12 @@ def _is_on(call: ast.Call, name: str | None) -> bool:
     return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == name
 
 
-def _place(found: tuple[Function, bool]) -> tuple[str, int, bool]:
-    return found[0].module.path, found[0].node.lineno, found[1]
+def _handed(call: ast.Call, unit: Function) -> frozenset[str]:
+    """The parameters of a function that are given a name that is called as they are, and no other value after that."""
+    given = received(call, unit).items()
+    names = {name for name, value in given if isinstance(value, ast.Name) and value.id == name}
+    return frozenset(names - writes(unit.node)) if names else frozenset()
+
+
+def _place(found: Below) -> tuple[str, int, bool, list[str]]:
+    return found.unit.module.path, found.unit.node.lineno, found.me is not None, sorted(found.handed)

@@ -57,7 +57,7 @@ def meters_last(
     for each in fed(loop):
         alike = [o.after for o in further if (o.target, o.sums) == (each.target, each.sums)]
         goes_on = (each.target, each.after) in wider or _goes_on(facts, each.after, each.target, alike)
-        yield replace(each, sums=(), derived=()) if goes_on else each
+        yield replace(each, sums=(), lists=(), derived=()) if goes_on else each
 
 
 def _around(facts: Facts, loop: LoopFact, others: Collection[LoopFact]) -> list[LoopFact]:

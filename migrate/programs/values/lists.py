@@ -23,7 +23,7 @@ from migrate.programs.values.accumulators import (
     statements_after,
 )
 from migrate.programs.values.additions import counted
-from migrate.programs.values.below import below, sharing
+from migrate.programs.values.below import below, is_handed_on, sharing
 from migrate.programs.values.divided import Division, Joined, division, numbers_of_batches
 from migrate.programs.values.kept import is_only_read, is_place
 from migrate.programs.values.lengths import measured
@@ -134,8 +134,12 @@ def _is_shown(parents: Mapping[ast.AST, ast.AST], node: ast.expr) -> bool:
 
 
 def nodes_of(facts: Facts, loop: LoopFact, name: str) -> list[ast.AST]:
-    """The nodes of a loop and of the functions that it calls in which a name is that of the loop's function."""
-    return [*walk(loop.node), *sharing(facts, loop.node, name)]
+    """The nodes of a loop and of the functions that it calls in which a name is that of the loop's function.
+
+    Where it is only handed on from one to another is none of them.
+    """
+    nodes = (*walk(loop.node), *sharing(facts, loop.node, name))
+    return [node for node in nodes if not is_handed_on(facts, loop.node, node, name)]
 
 
 def _is_empty(facts: Facts, made: Values) -> bool:

@@ -49,10 +49,10 @@ NAMES = f"history = []\n\ndef train():{STEP}        history.append(loss.item() *
 
 READ = {
     "an item of what a caller keeps": (
-        ITEM + "stats = {'loss': 0.0}\ntrain(stats)\nprint(stats['loss'] / len(data))\n",
+        ITEM + "kept = {'loss': 0.0}\ntrain(kept)\nprint(kept['loss'] / len(data))\n",
         "stats['loss']",
     ),
-    "the dictionary as a whole": (ITEM + "stats = {'loss': 0.0}\ntrain(stats)\nprint(stats)\n", "stats['loss']"),
+    "the dictionary as a whole": (ITEM + "kept = {'loss': 0.0}\ntrain(kept)\nprint(kept)\n", "stats['loss']"),
     "a list that goes on": (
         LISTS + "losses = []\nfor epoch in range(2):\n    print(losses[-3:])\n    train(losses)\n",
         "losses",
