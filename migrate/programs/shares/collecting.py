@@ -1,10 +1,12 @@
 """Meters that keep a list of what they are given: of the means of batches, it is made one number by number.
 
-class Losses:
-    def __init__(self):
-        self.values = []                         for x, y in loader:
-    def update(self, value):                         losses.update(loss.item())
-        self.values.append(value)                losses.values[:] = accelerator.reduce(losses.values, ...)
+    class Losses:
+        def __init__(self):
+            self.values = []                     for x, y in loader:
+        def update(self, value):                     losses.update(loss.item())
+            self.values.append(value)            losses.values[:] = accelerator.reduce(losses.values, reduction="mean")
+
+Where the meter, or anybody, adds the numbers up, that would be N times too small: it stays one process's own.
 """
 
 from __future__ import annotations
@@ -34,8 +36,16 @@ def collecting(facts: Facts, loop: LoopFact, meter: Meter, calls: Collection[ast
     for name in sorted(meter.sums):
         put = [each for call in calls for each in _put(facts, call, name)]
         if put and all(_is_mean(facts, loop, scalars, each) for each in put):
-            if _is_list(meter, name) and not is_summed(facts, facts.once(Loaded).attributes.get(name, ())):
+            if _is_list(meter, name) and not is_summed(facts, _read(facts, name)):
                 yield name
+
+
+def _read(facts: Facts, name: str) -> Iterator[ast.expr]:
+    """Where an attribute of this name is read; not where a method is called, `sums.values()`."""
+    for node in facts.once(Loaded).attributes.get(name, ()):
+        above = facts.tree(node).parents[node]
+        if not (isinstance(above, ast.Call) and above.func is node):
+            yield node
 
 
 class _Put(NamedTuple):
