@@ -33,6 +33,8 @@ def function(state: State, node: FunctionNode, frame: Frame, owner: Class | None
 def enter(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:
     """Run the function that is called with what is known of its arguments, and say what it gives."""
     unit, here = hand(state, callee, arguments, frame)
+    if arguments.handed is None:
+        state.handed.setdefault((arguments.node, frame.unit), {})[unit] = here
     state.enter(unit)
     returned, yielded = _results(state, unit, here)
     if not returned and not yielded and (unit.returns or unit.yields) and state.agenda.refresh(unit):

@@ -19,7 +19,7 @@ from migrate.analysis.unpacking import everything, inside
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from migrate.analysis.state import State
+    from migrate.analysis.state import Frame, State
     from migrate.analysis.units import Module
 
 
@@ -58,6 +58,21 @@ def of_this_call(state: State, unit: Function, found: Values, here: Values, *, i
             kept |= _of_class(state, value.unit)
     elsewhere -= _origins(state, frozenset(kept))
     return frozenset(value for value in found if value.origin not in elsewhere)
+
+
+def of_unpacked(state: State, target: ast.expr, share: Values, frame: Frame) -> Values:
+    """What a name gets of a tuple that a call gives, `model, epoch = load(model)`, without what only others passed in.
+
+    The tuple itself is one object, which the function makes for all of them.
+    """
+    statement = frame.statement
+    if not isinstance(statement, ast.Assign) or target not in statement.targets:
+        return share
+    entered = state.handed.get((statement.value, frame.unit), {}) if isinstance(statement.value, ast.Call) else {}
+    for unit, here in entered.items():
+        if len(entered) == 1 and len(unit.original.calls) > 1:
+            return of_this_call(state, unit, share, here)
+    return share
 
 
 def _within_reach(state: State, unit: Function, depth: int) -> Iterator[Value]:

@@ -124,6 +124,7 @@ class State:
     first_classes: dict[ast.expr, Class] = field(default_factory=dict)  # the first that a call makes objects of
     originals: dict[ast.AST, ast.expr] = field(default_factory=dict)  # a twin → what it is a twin of
     entered: dict[tuple[ast.Call, Unit, FunctionNode], Function] = field(default_factory=dict)  # what calls enter
+    handed: dict[tuple[ast.Call, Unit], dict[Function, Values]] = field(default_factory=dict)  # all that they pass on
     values: dict[ast.expr, Values] = field(default_factory=dict)
     calls: dict[ast.Call, Unit] = field(default_factory=dict)  # those that were run, with what they stand in
     loops: dict[Loop, Unit] = field(default_factory=dict)

@@ -7,6 +7,7 @@ import ast
 from migrate.analysis import containers, members
 from migrate.analysis.construction import each_own
 from migrate.analysis.expressions import evaluate
+from migrate.analysis.results import of_unpacked
 from migrate.analysis.roles import BELONGING, Role, Values, texts
 from migrate.analysis.state import Frame, State
 from migrate.analysis.unpacking import shares
@@ -30,7 +31,7 @@ def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None
         assign(state, target.value, values, frame)
     elif isinstance(target, (ast.Tuple, ast.List)):
         for inner, share in zip(target.elts, shares(state, target.elts, values), strict=True):
-            assign(state, inner, share, frame)
+            assign(state, inner, of_unpacked(state, target, share, frame), frame)
 
 
 def _assigned(frame: Frame) -> ast.expr | None:

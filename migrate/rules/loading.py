@@ -64,7 +64,7 @@ def loading(conversion: Conversion, draft: Draft) -> None:
         if len(use.node.args) > 1 or any(keyword.arg in ("map_location", None) for keyword in use.node.keywords):
             continue
         if Role.CHECKPOINT in roles(facts.values(use.node)):
-            is_there = has_accelerator(conversion, use.node) and _is_kept(conversion, use.node)
+            is_there = _is_kept(conversion, use.node) and has_accelerator(conversion, use.node)
             own = f"{{'cuda:0': str({conversion.access.name(use.node)}.device)}}" if is_there else "'cpu'"
             draft.add_keyword(use.node, "map_location", draft.quoted(use.node, own))
     _onto_the_device(conversion, draft)

@@ -83,10 +83,13 @@ def _leading(facts: Facts, fitting: list[Unit], wanted: Wanted) -> Unit:
 
 def _names_all(facts: Facts, unit: Unit, wanted: Wanted, *, is_wide: bool) -> bool:
     home = Home(unit, unit, is_wide=is_wide, keys=wanted.keys)
+    optimizers = home.named(facts, Role.OPTIMIZER, wanted.optimizers)
+    models = home.named(facts, Role.MODEL, wanted.models) if wanted.models else ()
+    loaders = home.named(facts, Role.LOADER, wanted.loaders)
+    if not is_wide and any(named.is_back for named in (*optimizers, *models, *loaders)):
+        return False  # it is given what it only gives its name again
     return (
-        covers(home.named(facts, Role.OPTIMIZER, wanted.optimizers), wanted.optimizers)
-        and (not wanted.models or bool(home.named(facts, Role.MODEL, wanted.models)))
-        and covers(home.named(facts, Role.LOADER, wanted.loaders), wanted.loaders)
+        covers(optimizers, wanted.optimizers) and bool(models or not wanted.models) and covers(loaders, wanted.loaders)
     )
 
 

@@ -22,6 +22,7 @@ from migrate.programs.home.certain import is_asked, is_attribute_there, is_item_
 from migrate.programs.home.entry import set_below
 from migrate.programs.home.passing import is_passing
 from migrate.programs.reach.callees import leading, reached
+from migrate.programs.values.handing_back import is_handed_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -46,16 +47,17 @@ class Named:
     filled: tuple[ast.stmt, ...] = ()  # those of the unit that put it under a name that the unit does not bind
     unit: Unit | None = None  # where it is prepared, if not at home
     call: ast.Call | None = None  # that makes it without a name: prepare stands around it
+    is_back: bool = False  # its statements only give it the name that it had: `self.model, start = load(self.model)`
 
     @property
     def is_given(self) -> bool:
         """Whether it was made before the home is entered."""
-        return not self.statements
+        return not self.statements or self.is_back
 
     @property
     def is_made(self) -> bool:
         """Whether statements of the home make it."""
-        return bool(self.statements or self.filled)
+        return bool((self.statements and not self.is_back) or self.filled)
 
     def place(self, facts: Facts) -> ast.AST:
         """Where it gets its name, or where it was made."""
@@ -77,7 +79,9 @@ def bound(facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None) -> 
         mine = set().union(*(found for _, found in bindings))
         if not mine <= seen:
             seen |= mine
-            named.append(Named(target, role, frozenset(mine), tuple(b.statement for b, _ in bindings)))
+            statements = tuple(binding.statement for binding, _ in bindings)
+            is_back = all(is_handed_back(facts, statement, target) for statement in statements)
+            named.append(Named(target, role, frozenset(mine), statements, is_back=is_back))
     return tuple(named)
 
 

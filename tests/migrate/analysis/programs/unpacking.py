@@ -120,3 +120,23 @@ from torch import nn
 best = {}
 for best["net"] in [nn.Linear(1, 1)]:
     print(best["net"])  #: best["net"]: model@3
+
+# === of what a function gives in a tuple each call gets what it has passed in
+from torch import nn
+def load(model, path):
+    return model, len(path)
+first = nn.Linear(1, 1)
+second = nn.Linear(1, 1)
+first, epoch = load(first, "a")  #: first: model@4
+second, epoch = load(second, "b")  #: second: model@5
+
+# === what earlier calls have left somewhere may be in the tuple
+from torch import nn
+kept = []
+def load(model, path):
+    kept.append(model)
+    return kept[0], model
+first = nn.Linear(1, 1)
+second = nn.Linear(1, 1)
+first, last = load(first, "a")
+second, last = load(second, "b")  #: second: model@6, model@7
