@@ -422,3 +422,34 @@ def test_a_program_that_leaves_its_moves_to_what_others_use_is_written_for_a_dev
     assert "    accelerator = Accelerator(" in after["train"]
     assert "cpu=True" not in after["train"]
     assert after["common"] == textwrap.dedent(MOVING).lstrip()
+
+
+TESTED = """
+    import unittest
+
+    import torch
+
+    from common import Net
+    from train import save
+
+
+    {tests}
+"""
+BY_PYTEST = "def test_saving(tmp_path):\n        save(Net(), tmp_path / 'net.pt')"
+BY_UNITTEST = "class Saving(unittest.TestCase):\n        def runTest(self):\n            save(Net(), 'net.pt')"
+
+
+@pytest.mark.parametrize(
+    ("file", "tests"), [("test_train", BY_PYTEST), ("saving", BY_UNITTEST)], ids=["pytest", "unittest"]
+)
+def test_what_a_test_calls_stays_as_it_is_and_is_given_the_model_itself(convert, file, tests):
+    test = TESTED.format(tests=tests)
+    _, after = convert(["."], train=TRAIN, common=COMMON, **{file: test})
+    assert 'save(accelerator.unwrap_model(net), "net.pt")' in after["train"]
+    assert after[file] == textwrap.dedent(test).lstrip()
+
+
+def test_what_a_function_calls_that_nothing_runs_follows(convert):
+    helper = BY_PYTEST.replace("test_saving", "saving")
+    _, after = convert(["."], train=TRAIN, common=COMMON, saving=TESTED.format(tests=helper))
+    assert 'save(net, "net.pt")' in after["train"]

@@ -17,6 +17,7 @@ from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.reach.callees import reached as reached_by
 from migrate.programs.reach.self_training import steps
+from migrate.programs.reach.tests import is_run_by_tests
 from migrate.source.importers import importers
 
 if TYPE_CHECKING:
@@ -206,6 +207,8 @@ def _is_outside(facts: Facts, program: Program, unit: Unit, reached: set[Unit], 
     if isinstance(unit, Module):
         return True
     above = [call.caller.original for call in facts.callers(unit)]
+    if not above and is_run_by_tests(unit):
+        return True
     return any(_is_outside(facts, program, caller, reached, seen | {id(unit)}) for caller in above)
 
 
