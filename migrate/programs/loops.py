@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import amp
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import Loop, reads, walk
+from migrate.analysis.syntax import Loop, walk
 from migrate.analysis.units import Class, Function, Unit
+from migrate.programs.reach.idle import idle
 from migrate.programs.shares.averages import Averages, Averaging
 from migrate.programs.shares.balances import balances
 from migrate.programs.shares.ground import Ground
@@ -26,15 +27,14 @@ from migrate.programs.shares.left_over import averages, decisions
 from migrate.programs.training.gradients_off import goes_on_with_gradients, without_gradients
 from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
-from migrate.programs.values.frameworks import Frameworks
+from migrate.programs.values.frameworks import Frameworks, is_library_object
 from migrate.programs.values.going_on import beside, joined_last, meters_last
-from migrate.programs.values.takes import goes_on_with, nexts, taken, taken_for
+from migrate.programs.values.takes import goes_on_with, hands_on, nexts, taken, taken_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.roles import Value
     from migrate.programs.shares.balances import Balance
     from migrate.programs.training.updates import Update
     from migrate.programs.values.accumulators import Accumulator
@@ -97,7 +97,7 @@ class Loops:
         receiver = facts.receiver(call)
         if roles(receiver) & _NOT_A_LOSS or facts.names(call.func.value):
             return False
-        if call.args and all(_is_library_object(value) for value in receiver):  # fabric.backward(loss)
+        if call.args and all(is_library_object(value) for value in receiver):  # fabric.backward(loss)
             return False
         if isinstance(call.func.value, ast.Name) and call.func.value.id in ("self", "ctx"):
             return False
@@ -115,8 +115,18 @@ class Loops:
         return False
 
     @cached_property
+    def idle(self) -> tuple[LoopFact, ...]:
+        """Training loops that nothing runs, beside others that train the same objects."""
+        return tuple(idle(self._facts, self, self._reaching))
+
+    @cached_property
     def training(self) -> tuple[LoopFact, ...]:
-        """The training loops, in source order."""
+        """The training loops, in source order, but for those that nothing runs."""
+        return tuple(loop for loop in self._reaching if loop not in self.idle)
+
+    @cached_property
+    def _reaching(self) -> tuple[LoopFact, ...]:
+        """The loops that reach a backward."""
         reached: dict[Loop, list[ast.Call]] = {}
         for use in self.backwards:
             for loop in self.innermost(use.node, use.unit):
@@ -278,7 +288,7 @@ class Loops:
         found = []
         for node, unit in self._facts.loops:
             loaders = self.loaders(node) if not isinstance(node, ast.While) else ()
-            if loaders and not self.trains(node) and not _hands_on(node):
+            if loaders and not self.trains(node) and not hands_on(node):
                 found.append(LoopFact(node, unit, Kind.EVALUATION, frozenset(loaders)))
         return tuple(found)
 
@@ -384,17 +394,3 @@ class Loops:
 def is_scaling(facts: Facts, call: ast.Call) -> bool:
     """`loss_scaler(loss, optimizer)`: a library's object that computes gradients and steps."""
     return any(value.role is Role.SCALER and value.name in amp.STEPS_WHEN_CALLED for value in facts.values(call.func))
-
-
-def _is_library_object(value: Value) -> bool:
-    """An object that another library than PyTorch made; no tensor, as far as anybody can tell."""
-    return value.role is Role.UNKNOWN and "." in value.name and not value.name.startswith("torch.")
-
-
-def _hands_on(loop: Loop) -> bool:
-    """Whether a loop of a generator only passes its batches through: what runs over the generator works with them."""
-    if isinstance(loop, ast.While):
-        return False
-    batch = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
-    given = (node.value for node in walk(loop) if isinstance(node, ast.Yield) and node.value is not None)
-    return any(reads(value) & batch for value in given)

@@ -30,7 +30,7 @@ from migrate.report.model import Outcome
 from migrate.rules import RULES
 from migrate.rules.draft import Draft
 from migrate.rules.guarded import faults, guarded_collective
-from migrate.rules.told import cut_short, doubted, flag, name_of, out_of_sight, refused, told, unnamed_files
+from migrate.rules.told import cut_short, doubted, flag, idle, name_of, out_of_sight, refused, told, unnamed_files
 from migrate.rules.unconverted import unconverted
 from migrate.rules.understood import Understood
 
@@ -70,6 +70,7 @@ def convert(
     loops = Loops(facts)
     said, _ = _programs(facts, loops, plan, options, ready, lambda each: not _has(each, apart))
     findings = [*said.findings, *(out_of_sight(facts, use) for use in loops.out_of_sight)]
+    findings += [idle(facts, loop) for loop in loops.idle]
     findings += unnamed_files(facts, loops)
     mistakes = tuple(faults(facts))
     findings += mistakes

@@ -63,6 +63,14 @@ def out_of_sight(facts: Facts, use: Use) -> Finding:
     return finding(facts, use.node, "MIG907", why, way_out, Kind.LOOP, converts=False)
 
 
+def idle(facts: Facts, loop: LoopFact) -> Finding:
+    """A loop that nothing runs: it is left, and what runs beside it is converted."""
+    name = loop.unit.name if isinstance(loop.unit, Function) else loop.unit.path
+    why = f"{name}() trains, and nothing in the named files calls it: it is left as it is"
+    way_out = f"take {name}() out, or name the files that call it, too"
+    return finding(facts, loop.node, "MIG907", why, way_out, Kind.LOOP, converts=False)
+
+
 def unnamed_files(facts: Facts, loops: Loops) -> Iterator[Finding]:
     """Where named files lead to training loops in files that were not named; all files to name, once a named file."""
     found: dict[SourceFile, list[tuple[LoopFact, ast.Call]]] = {}

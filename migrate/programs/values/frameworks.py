@@ -12,12 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import TORCH_PACKAGES
+from migrate.analysis.roles import Role
 from migrate.analysis.units import Class, Function, Module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Value
     from migrate.analysis.units import Unit
 
 #: Libraries whose tensors have a `backward` of their own.
@@ -103,3 +105,8 @@ class Frameworks:
             for node in self._facts.own(unit):
                 if isinstance(node, ast.Return) and node.value is not None:
                     yield node.value
+
+
+def is_library_object(value: Value) -> bool:
+    """An object that another library than PyTorch made; no tensor, as far as anybody can tell."""
+    return value.role is Role.UNKNOWN and "." in value.name and not value.name.startswith("torch.")

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, origins
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import reads, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.values.sources import passed
 
@@ -95,3 +95,12 @@ def _used(facts: Facts, cls: Class, roots: Iterable[ast.AST]) -> set[ast.AST]:
 
 def _is_inside(unit: Unit, cls: Class) -> bool:
     return isinstance(unit, Function) and unit.owner is not None and unit.owner.is_related(cls)
+
+
+def hands_on(loop: Loop) -> bool:
+    """Whether a loop of a generator only passes its batches through: what runs over the generator works with them."""
+    if isinstance(loop, ast.While):
+        return False
+    batch = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
+    given = (node.value for node in walk(loop) if isinstance(node, ast.Yield) and node.value is not None)
+    return any(reads(value) & batch for value in given)
