@@ -20,6 +20,8 @@ from migrate.programs.chance.seeds import forward_draws
 from migrate.programs.marker import asks_accelerator, is_of_all
 from migrate.programs.processes.answers import Answers
 from migrate.programs.processes.films import is_recorder
+from migrate.programs.processes.items import Item, is_same_item, item_of, leaves
+from migrate.programs.processes.options import is_same_option
 from migrate.programs.processes.parting import parting
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.training.unsteady import unsteady
@@ -27,7 +29,7 @@ from migrate.programs.values.fillings import Fillings, Sharing, shares
 from migrate.programs.values.sources import Sources, called_by_name, hidden, may_pass, parts_given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -72,23 +74,29 @@ class Sameness:
         if self.drawing and isinstance(node, ast.expr) and roles(self._facts.values(node)) & _DEALT:
             return True  # decisions by the process's own batch are another question
         if isinstance(node, (ast.Name, ast.Attribute)):
-            return not roles(self._facts.values(node)) & PLACE and self._named(node, value=True)
+            return not roles(self._facts.values(node)) & PLACE and self.named(node, value=True)
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, COMPREHENSIONS):
             return all(self.same(g.iter) and all(map(self.same, g.ifs)) for g in node.generators) and all(
                 self.same(part) for part in ast.iter_child_nodes(node) if not isinstance(part, ast.comprehension)
             )
-        if isinstance(node, ast.Subscript) and (items := self._fillings.items(node)):
-            return all(map(self.same, items))
+        if isinstance(node, ast.Subscript) and (item := item_of(node)):
+            return self.item(*item)
         if isinstance(node, ast.Lambda):
             return self.trusting and self.same(node.body)
         if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom)):
             return self.trusting
         return all(self.same(part) for part in ast.iter_child_nodes(node) if _is_expression(part))
 
+    def item(self, container: ast.expr, item: Item) -> bool:
+        """Whether what stands under a key of a container is the same."""
+        return self._answers.to((container, f"[{item.key}]"), lambda: is_same_item(self._facts, self, container, item))
+
     def _call(self, node: ast.Call) -> bool:
         names = called_by_name(self._facts, node)
+        if not names and not self._facts.targets(node) and (item := item_of(node)):
+            return self.item(*item) and all(map(self.same, arguments(node))) and not asks_chance(self._facts, node)
         if self._is_own(node, names) or (self.drawing and self._is_drawn(node, names)):
             return False
         if "builtins.len" in names and node.args:
@@ -174,7 +182,7 @@ class Sameness:
         if isinstance(node, ast.Attribute) and node.attr in known.SIZE_ATTRIBUTES:
             return self.even(node.value)
         if isinstance(node, (ast.Name, ast.Attribute)):
-            return self._named(node, value=False)
+            return self.named(node, value=False)
         if isinstance(node, ast.Call):
             return self._is_even_call(node)
         if isinstance(node, ast.Subscript):
@@ -245,10 +253,12 @@ class Sameness:
         returned = [node for node in nodes if isinstance(node, ast.Return) and node.value is not None]
         return all(self.even(node.value) and self.alike(node, deep=False) for node in returned if node.value)
 
-    def _is_filled_alike(self, node: ast.Name | ast.Attribute, *, value: bool) -> bool:
+    def _is_filled_alike(self, node: ast.Name | ast.Attribute, *, value: bool | Item) -> bool:
         """Whether what is put into a container is the same on all processes; without `value`, only how often."""
         for filling in self._fillings.of(node):
             if isinstance(node, ast.Name) and self._is_later(filling, node):
+                continue
+            if isinstance(value, Item) and leaves(filling, value.key):
                 continue
             given = arguments(filling) if isinstance(filling, ast.Call) else []
             if isinstance(filling, (ast.Assign, ast.AugAssign)):
@@ -260,13 +270,18 @@ class Sameness:
                 return False
         return True
 
-    def _named(self, node: ast.Name | ast.Attribute, *, value: bool) -> bool:
+    def _asking(self, value: bool | Item) -> Callable[[ast.expr], bool]:
+        whole = self.same if value else self.even
+        return whole if isinstance(value, bool) else lambda node: self.item(node, value)
+
+    def named(self, node: ast.Name | ast.Attribute, *, value: bool | Item) -> bool:
+        """Whether a name or attribute is the same; how many items it has, or what stands under one key of it."""
         given = self._name(node, value=value) if isinstance(node, ast.Name) else self._attribute(node, value=value)
         return given and self._is_filled_alike(node, value=value)
 
     # --- names ------------------------------------------------------------------------------------------------------
 
-    def _name(self, node: ast.Name, *, value: bool) -> bool:
+    def _name(self, node: ast.Name, *, value: bool | Item) -> bool:
         facts = self._facts
         for above in facts.tree(node).up(node):
             if isinstance(above, COMPREHENSIONS):
@@ -310,16 +325,16 @@ class Sameness:
         plain = {Role.KNOWN, Role.FUNCTION, Role.CLASS, Role.MODULE, Role.HOLDER, Role.AVAILABLE, Role.TEXT}
         return self.trusting or (bool(found) and found <= plain)
 
-    def _parameter(self, unit: Function, name: str, *, value: bool) -> bool:
+    def _parameter(self, unit: Function, name: str, *, value: bool | Item) -> bool:
         if unit.itself is not None and unit.itself.arg == name:
             return True
         calls = self._facts.callers(unit)
         if any(call.handed is not None and call.handed.by not in callers.COMMAND_LINES for call in calls):
             return self.trusting
-        ask = self.same if value else self.even
+        ask = self._asking(value)
         return all(ask(given) for call in calls for given in may_pass(call, unit, name))
 
-    def _attribute(self, node: ast.Attribute, *, value: bool) -> bool:
+    def _attribute(self, node: ast.Attribute, *, value: bool | Item) -> bool:
         facts = self._facts
         if names := facts.names(node):
             return not self._is_own(node, names)
@@ -332,7 +347,7 @@ class Sameness:
         if not all(self._bound(binding, value=value, deep=True) for binding in found):
             return False
         if Role.HOLDER in roles(owners):
-            return self._is_option(node)
+            return is_same_option(facts, node, self.same)
         classes = [v.unit for v in owners if v.role is Role.INSTANCE and isinstance(v.unit, Class)]
         if computed := [m.unit for cls in classes for m in cls.lookup(node.attr) if isinstance(m.unit, Function)]:
             return all(map(self.gives_same, computed))
@@ -340,25 +355,10 @@ class Sameness:
             return False  # in a method that only Python calls
         return bool(found) or ((self.trusting or Role.INSTANCE not in roles(owners)) and self.same(node.value))
 
-    def _is_option(self, node: ast.Attribute) -> bool:
-        """Whether an attribute of parsed arguments, or of what a call makes of keywords, is the same."""
-        option = self._sources.option(node)
-        if option is not None and not all(self.same(k.value) for k in option.keywords if k.arg == "default"):
-            return False
-        made = [v.origin for v in self._facts.values(node.value) if v.role is Role.HOLDER]
-        given = [k.value for call in made if isinstance(call, ast.Call) for k in call.keywords if k.arg == node.attr]
-        return all(map(self.same, given)) and all(map(self._is_default, self._sources.fields(node)))
-
-    def _is_default(self, field: ast.expr) -> bool:
-        """Whether an option of a class has a default that is the same."""
-        calls = [call for call in ast.walk(field) if isinstance(call, ast.Call)]
-        names = {name for call in calls for name in called_by_name(self._facts, call)}
-        return not any(name.startswith((*known.OWN, "random.")) or known.draws(name) for name in names)
-
-    def _bound(self, binding: Binding, *, value: bool, deep: bool) -> bool:
+    def _bound(self, binding: Binding, *, value: bool | Item, deep: bool) -> bool:
         """Whether a statement gives its target the same (or as many), and equally often."""
         statement = binding.statement
-        ask = self.same if value else self.even
+        ask = self._asking(value)
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)):
             return True
         if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):

@@ -126,7 +126,8 @@ class Fillings:
                 if isinstance(node, (ast.Assign, ast.AugAssign)):
                     for target in targets_of(node):
                         if isinstance(target, ast.Subscript):
-                            found.setdefault(_last(target.value), []).append((node, target.value))
+                            container = _whole(target)
+                            found.setdefault(_last(container), []).append((node, container))
         return found
 
     @cached_property
@@ -148,6 +149,14 @@ def _item_of(node: ast.expr) -> tuple[ast.expr, ast.Name] | None:
         case ast.Call(func=ast.Attribute(value=ast.Name() as container, attr="setdefault"), args=[key, *_]):
             return key, container
     return None
+
+
+def _whole(item: ast.Subscript) -> ast.expr:
+    """The outermost container: `config` of `config["data"]["rows"]`."""
+    container = item.value
+    while isinstance(container, ast.Subscript):
+        container = container.value
+    return container
 
 
 def _last(node: ast.expr) -> str:

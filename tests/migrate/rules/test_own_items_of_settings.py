@@ -1,0 +1,82 @@
+"""A dictionary of settings of which a clock or chance gives one item: the others are the same on all processes."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+PROGRAM = """
+import random
+import time
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def load(name):
+    config = {{"trainer": {{"epochs": 3}}, "stop": 2}}
+    {made}
+    return config
+
+
+class Trainer:
+    def __init__(self, config, model):
+        self.config = config
+        self.model = model
+        self.loader = DataLoader(TensorDataset(torch.ones(32, 4), torch.ones(32, 1)), batch_size=8, shuffle=True)
+        self.optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    def train(self):
+        for epoch in range(self.config["trainer"]["epochs"]):
+            for x, y in self.loader:
+                self.optimizer.zero_grad()
+                loss = ((self.model(x) - y) ** 2).mean()
+                loss.backward()
+                self.optimizer.step()
+            if epoch + 1 == self.config.get("stop", 5):
+                break
+
+
+torch.manual_seed(0)
+config = load("runs")
+{after}
+trainer = Trainer(config, nn.Linear(4, 1))
+trainer.train()
+"""
+OF_THEIR_OWN = {
+    "an item": ('config["started"] = time.time()', ""),
+    "where it is read": ("pass", 'config["started"] = time.time()'),
+    "an update by a table": ('config.update({"started": time.time()})', ""),
+    "an update by a keyword": ("config.update(started=time.time())", ""),
+    "a default": ('config.setdefault("started", time.time())', ""),
+    "an item of an item": ('config["run"] = {}\n    config["run"]["name"] = str(time.time())', ""),
+    "in a table that takes another in": ('config = {**config, "started": time.time()}', ""),
+}
+DECIDING = {
+    "the item that decides": ('config["stop"] = int(time.time()) % 3', ""),
+    "where it is read": ("pass", 'config["stop"] = int(time.time()) % 3'),
+    "a key that is not written out": ("config[name] = time.time()", ""),
+    "an update by what is not written out": ("config.update(zip(['stop'], [time.time()]))", ""),
+    "an update by a keyword": ("config.update(stop=time.time())", ""),
+    "an item of an item": ('config["trainer"]["epochs"] = int(time.time()) % 3', ""),
+    "in a table that takes another in": ('config = {**config, "stop": int(time.time()) % 3}', ""),
+}
+
+
+@pytest.mark.parametrize("name", OF_THEIR_OWN)
+def test_other_items_do_not_decide(convert_text, name):
+    made, after = OF_THEIR_OWN[name]
+    report, result = convert_text(PROGRAM.format(made=made, after=after))
+
+    assert not report.of(Kind.LEFT)
+    assert "self.accelerator.backward(loss)" in result
+    assert 'if epoch + 1 == self.config.get("stop", 5):' in result
+
+
+@pytest.mark.parametrize("name", DECIDING)
+def test_the_item_by_which_it_is_decided(convert_text, name):
+    made, after = DECIDING[name]
+    report, result = convert_text(PROGRAM.format(made=made, after=after))
+
+    is_refused = "MIG122" in {finding.code for finding in report.of(Kind.LEFT)}
+    assert is_refused or "gather_for_metrics([bool(epoch + 1 == self.config" in result
