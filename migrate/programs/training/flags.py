@@ -217,7 +217,7 @@ class _Loop:
         same = {ast.unparse(flag.test)} if self._facts.unit(flag.test) is self._loop.unit else {subject.id}
         meant = self._phases.meant(flag.test)
         same |= {ast.unparse(meant)} if self._facts.unit(meant) is self._loop.unit else set()
-        return True if ast.unparse(test) in same else None
+        return True if ast.unparse(test) in same else _by_values(test, flag, subject)
 
     def _iterated(self) -> ast.Name | None:
         """The name of what the loop runs over, also where that is in `bar = tqdm(enumerate(loader))`."""
@@ -249,3 +249,13 @@ class _Loop:
         evaluated = set().union(*(made for made, holds in sides if holds is not trains))
         is_apart = bool(trained) and not trained & evaluated and trained | evaluated == self._loop.loaders
         return evaluated if is_apart else set()
+
+
+def _by_values(test: ast.expr, flag: Flag, subject: ast.Name) -> bool | None:
+    """The same of another test of what a flag asks for, `phase == "val"`, by all the values that it has."""
+    if not isinstance(test, ast.Compare) or ast.unparse(test.left) != subject.id:
+        return None
+    held = [(truth(test, test.left, value), flag.holds_means_training) for value in flag.trains]
+    held += [(truth(test, test.left, value), not flag.holds_means_training) for value in flag.evaluates]
+    alike = {None if holds is None else holds is as_flag for holds, as_flag in held}
+    return alike.pop() if len(alike) == 1 else None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from migrate.analysis.syntax import FUNCTIONS, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.training.pairs import dealt
-from migrate.programs.values.sources import Given, Sources, may_pass
+from migrate.programs.values.sources import Given, Sources, may_pass, passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,7 +202,7 @@ class Phases:
 
     def _values(self, subject: ast.expr) -> tuple[list[object], bool]:
         """The constants that a flag is given, and whether these are all."""
-        around = self._turns(subject)
+        around = self._turns(subject) or self._without_default(subject)
         given = around if around is not None else self._sources.given(subject)
         found: list[object] = []
         complete = given.complete and self._sources.option(subject) is None
@@ -211,6 +211,17 @@ class Phases:
             complete = complete and bool(constants)
             found += constants
         return list(dict.fromkeys(found)), complete
+
+    def _without_default(self, subject: ast.expr) -> Given | None:
+        """What the calls pass to a parameter, where all of them are seen, pass something, and it is known what."""
+        unit = self._facts.unit(subject)
+        if not isinstance(subject, ast.Name) or not isinstance(unit, Function) or subject.id in writes(unit.node):
+            return None
+        if subject.id not in unit.parameter_names or not self._facts.callers_known(unit):
+            return None
+        given = [passed(call, unit, subject.id) for call in self._facts.callers(unit)]
+        told = [each for each in given if each is not None and self.constants(each)]
+        return Given(tuple(told), complete=True) if told and len(told) == len(given) else None
 
     def _turns(self, subject: ast.expr) -> Given | None:
         """The elements of `for phase in ["train", "val"]`, or of `for phase, loader in pairs`."""

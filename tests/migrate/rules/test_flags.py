@@ -94,6 +94,16 @@ CONVERTED = {
         },
         "if train:",
     ),
+    "a loader that is chosen by the other name of a phase": (
+        {
+            "parameters": "one, other, optimizer, phase",
+            "choice": 'loader = other if phase == "val" else one',
+            "step": f"if phase == 'train':\n            {STEP}",
+            "calls": "for phase in ['train', 'val']:\n"
+            "        print(run(model, train_loader, test_loader, optimizer, phase))",
+        },
+        "if phase == 'train':",
+    ),
     "a loop around the call deals both out": (
         {
             "calls": "for rows, is_train in [(train_loader, True), (test_loader, False)]:\n"
@@ -124,6 +134,18 @@ def test_only_what_is_trained_on_is_prepared(convert_text, name):
     assert any("only what it trains on is shared out" in finding.message for finding in report.findings)
 
 
+def test_a_default_that_no_call_leaves_is_no_way_to_evaluate(convert_text):
+    holes = {
+        "parameters": "loader, optimizer=None",
+        "choice": "model.train()",
+        "step": f"if optimizer is not None:\n            {STEP}",
+        "calls": "print(run(model, train_loader, optimizer))",
+    }
+    report, result = convert_text(SOURCE.format(**{**PLAIN, **holes}))
+    assert "accelerator.backward(loss)" in result
+    assert "MIG114" not in {finding.code for finding in report.findings}
+
+
 REFUSED = {
     "evaluated on the training data, too": {
         "calls": "run(model, train_loader, optimizer, True)\n    print(run(model, test_loader, optimizer, False))\n"
@@ -140,6 +162,20 @@ REFUSED = {
     "a flag of the command line": {
         "helper": "import sys\nFLAG = len(sys.argv) > 1\n",
         "calls": "run(model, train_loader, optimizer, FLAG)\n    print(run(model, test_loader, optimizer, False))",
+    },
+    "a loader that is chosen by the name of a third phase": {
+        "parameters": "one, other, optimizer, phase",
+        "choice": 'loader = other if phase == "test" else one',
+        "step": f"if phase == 'train':\n            {STEP}",
+        "calls": "for phase in ['train', 'val']:\n"
+        "        print(run(model, train_loader, test_loader, optimizer, phase))",
+    },
+    "an optimizer or none, on the same data": {
+        "parameters": "loader, optimizer=None",
+        "choice": "model.train(optimizer is not None)",
+        "step": f"if optimizer is not None:\n            {STEP}",
+        "calls": "run(model, train_loader, optimizer)\n    print(run(model, test_loader))\n"
+        "    print(run(model, train_loader))",
     },
     "a loader that is chosen by something else": {
         "parameters": "one, other, optimizer, train",
