@@ -102,7 +102,7 @@ DRAWN = {
     "numpy": ("numpy.random.", "sklearn.", "scipy.stats.", "scipy.sparse.random"),
     "torch": ("torch.",),
 }
-#: Of these what only computes, describes or reads: scalers, metrics, fields, tokenizers, vocabularies, data sets.
+#: Of these what only computes, describes or reads: scalers, metrics, statistics, fields, tokenizers, data sets.
 _DESCRIBING = (
     *(
         f"sklearn.preprocessing.{name}"
@@ -117,6 +117,11 @@ _DESCRIBING = (
         contingency cosine euclidean explained f1 fbeta fowlkes hamming homogeneity jaccard log_loss matthews
         max_error mean median multilabel mutual ndcg normalized pairwise precision r2 recall roc root top_k
         v_measure zero_one""".split()
+    ),
+    *(
+        f"scipy.stats.{name}"
+        for name in """zscore zmap pearsonr spearmanr kendalltau rankdata describe kurtosis iqr entropy gmean hmean
+        linregress boxcox percentileofscore ttest_ ks_2samp mannwhitneyu wilcoxon""".split()
     ),
     *(f"torchtext.{part}" for part in ("vocab.", "data.utils.", "data.get_tokenizer", "datasets.")),
     *(f"torchtext.data.{name}" for name in ("Field", "LabelField", "NestedField", "RawField")),
@@ -262,4 +267,4 @@ def draws(name: str) -> bool:
     """Whether a function of a library draws."""
     is_layer = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
     is_plain = name.endswith("Loss") or name.rpartition(".")[2] in _PLAIN_LAYERS
-    return name.startswith(DRAWING) or (is_layer and not is_plain)
+    return (name.startswith(DRAWING) and not name.startswith(_DESCRIBING)) or (is_layer and not is_plain)

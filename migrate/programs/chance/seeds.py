@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.known import callers, output
 from migrate.analysis.known import same as known
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, is_none, own_nodes
 from migrate.analysis.units import Class, Function, Module, module_of
 from migrate.programs.chance.environments import plays
@@ -41,7 +42,8 @@ def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness, c
     """
     modules = modules_of(facts, program)
     uses = [use for use in facts.calls_anywhere if use.unit.module in modules]
-    drawn = {library for use in uses for library in _drawn(facts, use)} | {"torch"}
+    drawing = (use for use in uses if not _has_own_seed(facts, clocks, use.node))
+    drawn = {library for use in drawing for library in _drawn(facts, use)} | {"torch"}
     missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]
     own = [use.node for use in uses if seeds_itself(facts, clocks, use.node)]
     streams = {call for call in own if is_stream(facts, call)}
@@ -110,6 +112,16 @@ def seeds_itself(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
         return True
     is_plain = names.isdisjoint(known.SEEDS["torch"]) and not _is_under_test(facts, call)
     return is_plain and _may_be_none(facts.once(Sources), given[0])
+
+
+def _has_own_seed(facts: Facts, clocks: Sameness, call: ast.Call) -> bool:
+    """`KFold(5, shuffle=True, random_state=42)` draws from no stream of its library, and alike on all processes."""
+    given = next((keyword.value for keyword in call.keywords if keyword.arg == "random_state"), None)
+    if given is None or not any(name.startswith("sklearn.") for name in facts.called(call)):
+        return False
+    values = facts.values(given)
+    is_number = isinstance(given, ast.Constant) or (bool(values) and roles(values) <= {Role.NUMBER, Role.KNOWN})
+    return is_number and not _may_be_none(facts.once(Sources), given) and clocks.same(given)
 
 
 def is_given(call: ast.Call) -> bool:

@@ -279,3 +279,28 @@ def test_what_is_drawn_from_a_stream_that_is_not_seeded_comes_too_early(refused_
     text = CHOSEN.format(seed=seed, first=f"rows = {DRAWN}", rows="rows", again="").lstrip()
 
     refused_text(text, "MIG123", "rows = np", ["draws something here"])
+
+
+SHUFFLED = "rows = np.loadtxt('rows.csv')\nfolds = list(KFold(4, {}).split(rows))"
+WITH_NUMPY = (
+    "import numpy as np\nfrom scipy import stats\nfrom sklearn.model_selection import KFold\ntorch.manual_seed(0)"
+)
+NOT_CHANCE = {
+    "folds with a seed of their own": SHUFFLED.format("shuffle=True, random_state=42"),
+    "statistics": "rows = stats.zscore(np.loadtxt('rows.csv'))",
+}
+OF_CHANCE = {
+    "folds": SHUFFLED.format("shuffle=True"),
+    "folds with none": SHUFFLED.format("shuffle=True, random_state=None"),
+    "folds with a seed by the clock": f"import time\n{SHUFFLED.format('shuffle=True, random_state=int(time.time())')}",
+    "a distribution": "rows = stats.norm.rvs(size=4)",
+}
+
+
+@pytest.mark.parametrize("name", [*NOT_CHANCE, *OF_CHANCE])
+def test_what_has_a_seed_of_its_own_or_only_describes_draws_nothing(convert_text, name):
+    made = {**NOT_CHANCE, **OF_CHANCE}[name]
+    report, result = convert_text(source(seed=WITH_NUMPY, made=made, test="float(model.weight.sum()) < 3"))
+
+    is_left = any(finding.code == "MIG122" for finding in report.findings)
+    assert (is_left or ALIKE in result) is (name in OF_CHANCE)
