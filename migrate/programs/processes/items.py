@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: What changes one item, the key of which is the first argument.
 _BY_KEY = frozenset({"pop", "setdefault"})
+_COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,11 @@ def is_same_item(facts: Facts, sameness: Sameness, node: ast.expr, item: Item) -
         return sameness.same(node)
     if isinstance(node, (ast.Name, ast.Attribute)):
         return sameness.named(node, value=item)
-    if isinstance(node, ast.Dict):
-        given, taken_in = _written(node, item.key)
-        return all(map(sameness.same, given)) and all(sameness.item(each, item) for each in taken_in)
     if isinstance(node, ast.IfExp):
         return sameness.same(node.test) and all(sameness.item(each, item) for each in (node.body, node.orelse))
+    if (parts := _taken_over(facts, node, item.key)) is not None:
+        given, taken_in = parts
+        return all(map(sameness.same, given)) and all(sameness.item(each, item) for each in taken_in)
     targets = facts.targets(node) if isinstance(node, ast.Call) and sameness.trusting else []
     if not isinstance(node, ast.Call) or not targets or Role.MODEL in roles(facts.values(node.func)):
         return sameness.same(node)
@@ -62,6 +63,26 @@ def _gives(facts: Facts, sameness: Sameness, unit: Function, item: Item) -> bool
     returned = [node for node in own if isinstance(node, ast.Return)]
     given = [node.value for node in returned if node.value is not None]
     return all(sameness.item(each, item) for each in given) and all(sameness.alike(n, deep=False) for n in returned)
+
+
+def _taken_over(facts: Facts, node: ast.expr, key: str) -> tuple[list[ast.expr], list[ast.expr]] | None:
+    """What a dictionary that is made here has under a key, and what it takes in; None: it is no such thing.
+
+    `{"epochs": 3, **rest}`, `dict(rest, epochs=3)`, `copy.deepcopy(rest)`, `rest.copy()`.
+    """
+    if isinstance(node, ast.Dict):
+        return _written(node, key)
+    if not isinstance(node, ast.Call):
+        return None
+    names = facts.called(node)
+    if names == {"builtins.dict"}:
+        given = [each.value for each in node.keywords if each.arg == key]
+        return given, [*node.args, *(each.value for each in node.keywords if each.arg is None)]
+    if names and names <= _COPIES:
+        return [], node.args[:1]
+    if not isinstance(node.func, ast.Attribute) or names or facts.targets(node):
+        return None
+    return ([], [node.func.value]) if node.func.attr == "copy" and not node.args else None
 
 
 def _written(made: ast.Dict, key: str) -> tuple[list[ast.expr], list[ast.expr]]:

@@ -51,6 +51,8 @@ OF_THEIR_OWN = {
     "a default": ('config.setdefault("started", time.time())', ""),
     "an item of an item": ('config["run"] = {}\n    config["run"]["name"] = str(time.time())', ""),
     "in a table that takes another in": ('config = {**config, "started": time.time()}', ""),
+    "in one that is made of it": ("config = dict(config, started=time.time())", ""),
+    "in a copy": ("config = config.copy()\n    config['started'] = time.time()", ""),
 }
 DECIDING = {
     "the item that decides": ('config["stop"] = int(time.time()) % 3', ""),
@@ -60,6 +62,8 @@ DECIDING = {
     "an update by a keyword": ("config.update(stop=time.time())", ""),
     "an item of an item": ('config["trainer"]["epochs"] = int(time.time()) % 3', ""),
     "in a table that takes another in": ('config = {**config, "stop": int(time.time()) % 3}', ""),
+    "in one that is made of it": ("config = dict(config, stop=int(time.time()) % 3)", ""),
+    "in what it is made of": ("config = dict({'stop': int(time.time()) % 3}, trainer=config['trainer'])", ""),
 }
 
 
