@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
-from migrate.analysis.units import Function
+from migrate.analysis.units import Class, Function
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.assigned import assigned
 from migrate.programs.values.settled import is_left_out
@@ -45,7 +45,7 @@ def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Ca
 def weighed_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple[ast.Call, str]]:
     """The same for losses that models compute in their forward: `F.cross_entropy(logits, y, ignore_index=-1)`."""
     for forward in forwards:
-        divides = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) for node in facts.own(forward))
+        divides = any(isinstance(getattr(node, "op", None), ast.Div) for node in facts.own(forward))
         made = [node for unit in (forward, *_making(forward)) for node in facts.own(unit)]
         for node in made:
             if not isinstance(node, ast.Call) or not any(map(_is_loss, called_by_name(facts, node))):
@@ -111,7 +111,7 @@ def _is_size(facts: Facts, node: ast.expr) -> bool:
         return bool(sizes) and all(_is_size(facts, side) for side in sizes)
     if isinstance(node, ast.Call):
         is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "numel")
-        return is_method or "builtins.len" in facts.called(node)
+        return is_method or "builtins.len" in called_by_name(facts, node)
     if isinstance(node, ast.Subscript):
         return isinstance(node.value, (ast.Attribute, ast.Call)) and _is_shape(node.value)
     given = facts.once(Sources).given(node)
@@ -146,7 +146,8 @@ def folded_by_hand(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.expr, str
 
 _SUM = "this loss is a sum: N processes average their gradients, which divides it by N"
 _OF_A_PART = "this loss is a mean over a part of the batch: that of N processes' batches is not the mean of their means"
-_DEEPEST = 4  # names and functions between a sum and the loss
+_DEEPEST = 5  # names and functions between a sum and the loss
+_NEAR = 3  # names between a sum and what divides it
 
 
 def _parts(facts: Facts, node: ast.expr, depth: int, seen: set[ast.AST]) -> Iterator[ast.expr]:
@@ -156,13 +157,15 @@ def _parts(facts: Facts, node: ast.expr, depth: int, seen: set[ast.AST]) -> Iter
     seen.add(node)
     if _is_sum(facts, node) or _is_mean_of_chosen(facts, node):
         yield node
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _sums(facts, node.left, depth):
-        if _sums(facts, node.right, depth):
+    elif (by := _divided_in_place(facts, node)) and _sums(facts, node, _NEAR):
+        yield from (each for each in by if _sums(facts, each, _NEAR))
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _sums(facts, node.left, _NEAR):
+        if _sums(facts, node.right, _NEAR):
             yield node
         elif isinstance(node.right, ast.Constant):  # whatever the batch has: `loss.sum() / 1000`
             yield from _parts(facts, node.left, depth, seen)
     else:
-        is_near = isinstance(node, (ast.BinOp, ast.UnaryOp))
+        is_near = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Tuple))
         for inner in _made_of(facts, node):
             yield from _parts(facts, inner, depth if is_near else depth - 1, seen)
 
@@ -173,18 +176,63 @@ def _made_of(facts: Facts, node: ast.expr) -> list[ast.expr]:
         return [node.left] if isinstance(node.op, ast.Div) else [node.left, node.right]
     if isinstance(node, ast.UnaryOp):
         return [node.operand]
+    if isinstance(node, ast.Tuple):
+        return node.elts
     if isinstance(node, ast.Name):
-        return [value for value in assigned(facts, node) if value is not None]
+        return _given(facts, node)
     if not isinstance(node, ast.Call):
         return []
-    returned = (n for unit in facts.targets(node) for n in facts.own(unit) if isinstance(n, ast.Return))
+    units = [*facts.targets(node), *_losses(facts, node)]
+    returned = (n for unit in units for n in facts.own(unit) if isinstance(n, ast.Return))
     return [each.value for each in returned if each.value is not None and not is_left_out(facts, each)]
+
+
+def _divided_in_place(facts: Facts, node: ast.expr) -> list[ast.expr]:
+    """What a name is divided by where it stands, `loss /= mask.sum()`, and is no size of the batch or constant."""
+    if not isinstance(node, ast.Name):
+        return []
+    found = (n for n in facts.own(facts.unit(node)) if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Div))
+    by = [n.value for n in found if isinstance(n.target, ast.Name) and n.target.id == node.id]
+    return [each for each in by if _is_size(facts, each) or _sums(facts, each, _NEAR)]
+
+
+def _losses(facts: Facts, call: ast.Call) -> Iterator[Function]:
+    """The `forward` of the project's own loss, or model, that a call runs."""
+    for value in facts.values(call.func):
+        for member in value.unit.lookup("forward") if isinstance(value.unit, Class) else ():
+            if isinstance(member.unit, Function):
+                yield member.unit
+
+
+def _given(facts: Facts, name: ast.Name) -> list[ast.expr]:
+    """What a name is given in its function, as far as that is seen; of a tuple of a loss all that it gives."""
+    if found := [value for value in assigned(facts, name) if value is not None]:
+        return found
+    unit = facts.unit(name)
+    given = (n for n in facts.own(unit) if isinstance(n, ast.Assign))
+    return [
+        n.value
+        for n in given
+        if any(isinstance(m, ast.Name) and m.id == name.id for to in n.targets for m in ast.walk(to))
+    ]
+
+
+def _is_unseen(facts: Facts, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether an expression is made of what a `forward` is given that nothing has run, so that it has no value."""
+    unit = facts.unit(node)
+    if not isinstance(unit, Function) or unit.name != "forward" or facts.bindings_in(unit):
+        return False
+    names = {n.id: n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id not in seen}
+    return any(
+        name in unit.parameter_names[1:] or any(_is_unseen(facts, e, seen | {*names}) for e in _given(facts, at))
+        for name, at in names.items()
+    )
 
 
 def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:
     """Whether an expression is a sum over the batch, by itself or by the name that it has."""
     if isinstance(node, ast.Name) and depth > 0:
-        given = [value for value in assigned(facts, node) if value is not None]
+        given = _given(facts, node)
         return bool(given) and all(_sums(facts, value, depth - 1) for value in given)
     if isinstance(node, ast.BinOp):
         return any(_sums(facts, side, depth) for side in (node.left, node.right))
@@ -192,7 +240,7 @@ def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:
         return _sums(facts, node.operand, depth)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
         return _sums(facts, node.func.value, depth)
-    return _is_sum(facts, node)
+    return _is_sum(facts, node) or _is_summed_loss(facts, node)
 
 
 def _is_mean_of_chosen(facts: Facts, node: ast.expr) -> bool:
@@ -241,9 +289,18 @@ def _is_sum(facts: Facts, node: ast.expr) -> bool:
     """`x.sum()`, `torch.sum(x)` of something of a batch."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "sum":
         return False
-    is_whole = len(node.args) == int("torch.sum" in facts.called(node)) and not node.keywords
+    is_whole = len(node.args) == int("torch.sum" in called_by_name(facts, node)) and not node.keywords
     summed = node.args[0] if node.args else node.func.value
-    return is_whole and bool(roles(facts.values(node)) & FROM_LOADER) and not _is_of_losses(facts, summed)
+    is_of_batch = roles(facts.values(node)) & FROM_LOADER or _is_unseen(facts, summed)
+    return is_whole and bool(is_of_batch) and not _is_of_losses(facts, summed)
+
+
+def _is_summed_loss(facts: Facts, node: ast.expr) -> bool:
+    """`F.smooth_l1_loss(out, y, reduction="sum")` in a `forward`; elsewhere it is told by itself."""
+    if not isinstance(node, ast.Call) or not any(map(_is_loss, called_by_name(facts, node))):
+        return False
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    return (_is(given.get("reduction"), "sum") or _is(given.get("size_average"), False)) and _is_unseen(facts, node)
 
 
 def _is_of_losses(facts: Facts, node: ast.expr) -> bool:

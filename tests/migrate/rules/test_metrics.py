@@ -631,6 +631,37 @@ def test_a_loss_that_is_folded_by_hand_is_told(convert_text, programs, name):
     assert [finding.kind for finding in report.findings if why in finding.message] == [Kind.NOTE]
 
 
+OF_CLASSES = {
+    "overlap": ("inter = (a * b).sum()\nreturn 1 - (2 * inter + 1) / (a.sum() + b.sum() + 1)", "a part of the batch"),
+    "summed, by what is there": (
+        "n = (b > 0).sum()\nreturn F.mse_loss(a, b, reduction='sum') / n",
+        "a part of the batch",
+    ),
+    "divided in place": (
+        "loss = F.mse_loss(a, b, reduction='sum')\nloss /= (b > 0).sum().clamp(min=1)\nreturn loss",
+        "a part of the batch",
+    ),
+    "a sum": ("return ((a - b) ** 2).sum()", "is a sum"),
+    "summed, by the samples": ("return F.mse_loss(a, b, reduction='sum') / b.size(0)", None),
+    "in place by the samples": ("loss = ((a - b) ** 2).sum()\nloss /= len(b)\nreturn loss", None),
+    "columns": ("return ((a * b).sum(1) / (a.sum(1) + b.sum(1))).mean()", None),
+    "by weights": ("return F.mse_loss(a, b) / self.weights.sum()", None),
+}
+
+
+@pytest.mark.parametrize("name", OF_CLASSES)
+def test_losses_of_the_projects_own_classes_are_told_like_those_of_functions(convert_text, programs, name):
+    body, why = OF_CLASSES[name]
+    forward = textwrap.indent(f"def forward(self, a, b):\n{textwrap.indent(body, '    ')}", "    ")
+    made = f"import torch.nn.functional as F\n\n\nclass Own(nn.Module):\n{forward}"
+    holes = {"imports": made, "setup": "own = Own()", "backward": "loss = own(output, y)\nloss.backward()"}
+    report, _ = convert_text(programs(holes)[0])
+
+    told = [finding.message for finding in report.findings if "this loss is" in finding.message]
+    assert len(told) == (why is not None)
+    assert why is None or why in told[0]
+
+
 CHOSEN = """
 class Distance:
     def __init__(self, size_average=True):
