@@ -37,7 +37,7 @@ def parting(
         if inner.lineno < line and loops.isdisjoint(facts.tree(inner).up(inner)):
             yield from _around(facts, sameness, inner, None)
     if deep and isinstance(unit, Function) and id(unit) not in seen:
-        for call in facts.callers(unit):
+        for call in sameness.calls(unit):
             if call.handed is not None and call.handed.by in AT_ANY_TIME:
                 sameness.own = call.node
                 yield call.node

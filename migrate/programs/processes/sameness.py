@@ -8,6 +8,7 @@ another on each. What is not proven to be the same may differ.
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import callers, output
@@ -23,6 +24,7 @@ from migrate.programs.processes.films import is_recorder
 from migrate.programs.processes.items import Item, is_same_item, item_of, leaves
 from migrate.programs.processes.options import is_same_option
 from migrate.programs.processes.parting import parting
+from migrate.programs.reach.entry_files import calls_in
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.training.unsteady import unsteady
 from migrate.programs.values.fillings import Fillings, Sharing, shares
@@ -50,6 +52,7 @@ class Sameness:
 
     def __init__(self, facts: Facts, program: Program, *, trusting: bool, drawing: bool = False) -> None:
         self._facts = facts
+        self.calls = partial(calls_in, facts, program)
         self._trained = frozenset() if forward_draws(facts, program) else program.model_origins
         self._modes = Modes(facts, program)
         self._is_steady = not unsteady(facts, program)
@@ -328,7 +331,7 @@ class Sameness:
     def _parameter(self, unit: Function, name: str, *, value: bool | Item) -> bool:
         if unit.itself is not None and unit.itself.arg == name:
             return True
-        calls = self._facts.callers(unit)
+        calls = self.calls(unit)
         if any(call.handed is not None and call.handed.by not in callers.COMMAND_LINES for call in calls):
             return self.trusting
         ask = self._asking(value)
@@ -392,8 +395,5 @@ def _is_expression(node: ast.AST) -> bool:
     return isinstance(node, (ast.expr, ast.keyword, ast.FormattedValue, ast.Slice))
 
 
-def _members(cls: Class, *names: str) -> Iterator[Function]:
-    for name in names:
-        for member in cls.lookup(name):
-            if isinstance(member.unit, Function):
-                yield member.unit
+def _members(cls: Class, *names: str) -> list[Function]:
+    return [m.unit for name in names for m in cls.lookup(name) if isinstance(m.unit, Function)]

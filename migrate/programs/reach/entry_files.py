@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.entrances import entered_from
+from migrate.analysis.entrances import are_apart, entered_from
 from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import module_of
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Call, Function
     from migrate.programs.program import Program
 
 
@@ -21,3 +22,10 @@ def is_of_another_script(facts: Facts, program: Program, node: ast.AST) -> bool:
     if program.start is not None:
         mains |= {module_of(program.start), *entered_from(facts, program.start)}
     return facts.module(node) not in mains and any(map(is_main_guard, guards))
+
+
+def calls_in(facts: Facts, program: Program, unit: Function) -> list[Call]:
+    """The calls of a function that a program may make: not those of other scripts, `generate.py` beside `train.py`."""
+    start = program.start
+    calls = [call for call in facts.callers(unit) if start is None or not are_apart(facts, call.caller, start)]
+    return [call for call in calls if not is_of_another_script(facts, program, call.node)]
