@@ -71,6 +71,7 @@ from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.shares.joins import apart
 from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
+from migrate.programs.shares.short_counts import short_counts
 from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.flags import GRADIENTS, Flagged
@@ -145,6 +146,9 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     shown += [number.name for number in last if number.shown_inside]
     told = {*shown, *left, *averaged.names}
     shown += [name for name in shown_lists(facts, loop) if name not in told]
+    for divided in short_counts(facts, loop, {*told, *(each.name for each in found)}):
+        what = f"{ast.unparse(divided)} divides by one less than the batches of a process, which N share out"
+        draft.note(divided, what, f"divide by {ast.unparse(divided.right)} + 1")
     if shown:
         verb = "shows" if len(shown) == 1 else "show"
         draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
