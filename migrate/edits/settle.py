@@ -228,11 +228,16 @@ def is_pure(test: ast.expr, pure: Collection[str | ast.Call]) -> bool:
                 return False
             waiting.extend(node.args)
             waiting.extend(keyword.value for keyword in node.keywords)
-        elif isinstance(node, PURE):
+        elif isinstance(node, PURE) or _is_item(node):
             waiting.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, FRAMEWORK))
         else:
             return False
     return True
+
+
+def _is_item(node: ast.AST) -> bool:
+    """`config["no_cuda"]`: an item by its key is read like an attribute."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
 
 
 # ------------------------------------------------------------------ sorted by place

@@ -615,6 +615,8 @@ CLEAN = {
         "try:\n    x()\nexcept A:\n    x()\nelse:\n    x()\nfinally:\n    x()\n",
         "try:\n    pass\nexcept A:\n    pass\nfinally:\n    pass\n",
     ),
+    "an item": ('if not a["b"]:\n    x()\nb()\n', "b()\n"),
+    "an item by what does something": ("if a[c()]:\n    x()\n", "if a[c()]:\n    pass\n"),
     "only pass": ("if a:\n    pass\nx()\nb()\n", "if a:\n    pass\nb()\n"),
 }
 
