@@ -68,6 +68,7 @@ from migrate.programs.evaluation.asked import asked
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.reach.forwards import forwards_inside
+from migrate.programs.shares.bars import bars_of_samples
 from migrate.programs.shares.joins import apart
 from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
@@ -146,6 +147,7 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     shown += [number.name for number in last if number.shown_inside]
     told = {*shown, *left, *averaged.names}
     shown += [name for name in shown_lists(facts, loop) if name not in told]
+    shown += dict.fromkeys(bars_of_samples(facts, loop))
     for divided in short_counts(facts, loop, {*told, *(each.name for each in found)}):
         what = f"{ast.unparse(divided)} divides by one less than the batches of a process, which N share out"
         draft.note(divided, what, f"divide by {ast.unparse(divided.right)} + 1")

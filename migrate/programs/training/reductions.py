@@ -82,7 +82,7 @@ def _is_divided(facts: Facts, use: Use) -> bool:
 
 def _divides(facts: Facts, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
     """Whether a node divides what a call gives, or has given under a name, by the size of a batch."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or not _is_size(facts, node.right):
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or not is_size(facts, node.right):
         return False
     inner = list(ast.walk(node.left))
     return any(n is call or (isinstance(n, ast.Name) and n.id in names) for n in inner) and not any(
@@ -104,18 +104,18 @@ def _goes_on_whole(node: ast.AST, names: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
 
 
-def _is_size(facts: Facts, node: ast.expr) -> bool:
+def is_size(facts: Facts, node: ast.expr) -> bool:
     """`x.size(0)`, `x.shape[0]`, `len(x)`, `x.numel()`, twice as many, or a name of these alone."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         sizes = [side for side in (node.left, node.right) if not isinstance(side, ast.Constant)]
-        return bool(sizes) and all(_is_size(facts, side) for side in sizes)
+        return bool(sizes) and all(is_size(facts, side) for side in sizes)
     if isinstance(node, ast.Call):
         is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "numel")
         return is_method or "builtins.len" in called_by_name(facts, node)
     if isinstance(node, ast.Subscript):
         return isinstance(node.value, (ast.Attribute, ast.Call)) and _is_shape(node.value)
     given = facts.once(Sources).given(node)
-    return given.complete and bool(given.expressions) and all(_is_size(facts, each) for each in given.expressions)
+    return given.complete and bool(given.expressions) and all(is_size(facts, each) for each in given.expressions)
 
 
 def _is_shape(node: ast.Attribute | ast.Call) -> bool:
@@ -193,7 +193,7 @@ def _divided_in_place(facts: Facts, node: ast.expr) -> list[ast.expr]:
         return []
     found = (n for n in facts.own(facts.unit(node)) if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Div))
     by = [n.value for n in found if isinstance(n.target, ast.Name) and n.target.id == node.id]
-    return [each for each in by if _is_size(facts, each) or _sums(facts, each, _NEAR)]
+    return [each for each in by if is_size(facts, each) or _sums(facts, each, _NEAR)]
 
 
 def _losses(facts: Facts, call: ast.Call) -> Iterator[Function]:
