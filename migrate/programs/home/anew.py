@@ -63,10 +63,13 @@ def made_anew(
 
 def beside(facts: Facts, optimizers: Iterable[Named]) -> Iterator[Named]:
     """The schedulers of optimizers that are made anew, where they are made beside them."""
+    found: dict[Named, None] = {}
     for named in optimizers:
         for each in bound(facts, named.unit, Role.SCHEDULER, None) if named.unit is not None else ():
             if any(origins(facts.over(o), Role.OPTIMIZER) & named.origins for o in each.origins):
-                yield replace(each, unit=named.unit)
+                found[replace(each, unit=named.unit)] = None
+    for each in found:
+        yield from _in_turn(facts, each)
 
 
 def _late(facts: Facts, loops: Loops, home: Home, wanted: Wanted) -> set[ast.AST]:
@@ -112,7 +115,23 @@ def _made(
         for each in named:
             trains = {trains for trains, stepped in steps if stepped & each.origins}
             if trains <= run and _is_its_own(facts, run, each):
-                yield replace(each, unit=unit)
+                yield from _in_turn(facts, replace(each, unit=unit))
+
+
+def _in_turn(facts: Facts, named: Named) -> Iterator[Named]:
+    """An object; where another is made under its name after it was used, each that is made, for itself."""
+    assert named.unit is not None
+    made = sorted(named.statements, key=lambda statement: statement.lineno)
+    between = range((made[0].end_lineno or made[0].lineno) + 1, made[-1].lineno)
+    nodes = (node for node in facts.own(named.unit) if isinstance(node, (ast.Name, ast.Attribute)))
+    read = (node for node in nodes if node.lineno in between and isinstance(node.ctx, ast.Load))
+    if not any(ast.unparse(node) == named.target for node in read):
+        yield named
+        return
+    for statement in made:
+        given = (b for b in facts.bindings_in(named.unit) if b.statement is statement and b.target == named.target)
+        mine = frozenset(o for binding in given for o in origins(binding.values, named.role)) & named.origins
+        yield replace(named, statements=(statement,), origins=mine or named.origins)
 
 
 def _is_its_own(facts: Facts, makers: Container[Unit], named: Named) -> bool:

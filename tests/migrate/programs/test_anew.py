@@ -1,5 +1,7 @@
 """Optimizers that a function makes anew each time that it is called, for a model that was there before."""
 
+import ast
+
 import pytest
 
 from migrate.programs.conversion import convert
@@ -26,6 +28,17 @@ CHOSEN = FIT.replace(
 SCHEDULED = FIT.replace("    for x", "    steps = optim.lr_scheduler.StepLR(opt, 3)\n    for x").replace(
     "opt.step()", "opt.step()\n        steps.step()"
 )
+IN_TURN = """
+def fit(net, loader, lr):
+    opt = optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(4):
+        for x, y in loader:
+            net(x).sum().backward()
+            opt.step()
+        if epoch == 2:
+            opt = optim.SGD(net.parameters(), lr=lr / 5)
+
+"""
 MADE = """
 def make(net, lr):
     return optim.SGD(net.parameters(), lr=lr)
@@ -68,6 +81,12 @@ IN_LOOP = OBJECTS + "for lr in (0.1, 0.2):\n    fit(net, loader, lr)\n"
         (FIT + "def main():\n    " + TWICE.replace("\n", "\n    ") + "\nmain()\n", ["loader", "net"], ["opt"]),
         (CHOSEN + TWICE, ["loader", "net"], ["opt"]),
         (MADE + TWICE, ["loader", "net"], ["opt"]),
+        (IN_TURN + TWICE, ["loader", "net"], ["opt", "opt"]),
+        (
+            MADE.split("def fit")[0] + IN_TURN.replace("optim.SGD(net.parameters(), lr=", "make(net, lr=") + TWICE,
+            ["loader", "net"],
+            ["opt", "opt"],
+        ),
         (SCHEDULED + TWICE, ["loader", "net"], ["opt", "steps"]),
         (WITH_LOADER + "net = nn.Linear(1, 1)\nfit(net, 0.1)\nfit(net, 0.2)\n", ["net"], ["loader", "opt"]),
         (
@@ -101,6 +120,13 @@ def test_the_model_is_prepared_once_and_each_optimizer_where_it_is_made(decide, 
     stages = conversion.placement.stages
     assert [named.target for stage in stages.each for named in stage.objects] == at_home
     assert [named.target for stage in stages.elsewhere for named in stage.objects] == anew
+
+
+def test_each_of_several_is_prepared_before_it_is_used(decide):
+    _, conversion = decide(HEAD + IN_TURN + TWICE)
+
+    first, second = (stage.spot.statement for stage in conversion.placement.stages.elsewhere)
+    assert [ast.unparse(each).partition("lr=")[2] for each in (first, second)] == ["lr)", "lr / 5)"]
 
 
 def test_one_call_is_still_prepared_where_all_have_a_name(decide):
