@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _WITH_MODELS = frozenset({Role.OPTIMIZER, Role.STATE, Role.WRITER, Role.ACCELERATOR})
 #: What a model has that gives no part of a loss.
 _COMPUTES_NOTHING = THROUGH_WRAPPER | GIVES_ITSELF | {"module", "named_parameters", "state_dict", "load_state_dict"}
+#: Methods of a tensor whose result has no gradients.
+_CUTTING = frozenset({"item", "detach", "tolist", "numpy"})
 
 
 def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.expr]:
@@ -166,4 +168,13 @@ def _without_gradients(facts: Facts, call: ast.Call) -> bool:
     entered = facts.targets(call)
     if entered and all(is_decorated_without(facts, unit.node) for unit in entered):
         return True
-    return without_gradients(facts, call)
+    return without_gradients(facts, call) or _is_cut_off(facts, call)
+
+
+def _is_cut_off(facts: Facts, call: ast.Call) -> bool:
+    """`np.array(model.crf.decode(x))`, `model.score(x).item()`: what is called gives numbers that nothing trains by."""
+    above = facts.tree(call).parents[call]
+    if isinstance(above, ast.Attribute):
+        return above.attr in _CUTTING
+    names = facts.called(above) if isinstance(above, ast.Call) and call in above.args else frozenset()
+    return bool(names) and all(name.startswith("numpy.") for name in names)

@@ -155,6 +155,24 @@ def test_a_method_under_no_grad_in_the_training_loop(changed):
     )
 
 
+CUT = {
+    "made an array": "np.array({}.decode(x))",
+    "a number of Python": "{}.decode(x).item()",
+    "taken off": "{}.decode(x).detach()",
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_a_method_that_gives_numbers_trains_nothing(convert_text, programs, name):
+    step = f"shown = {CUT[name]}"
+    holes = {**MODEL, "imports": "import numpy as np", "step": (step.format("model"), step.format(INNER))}
+    before, after = programs(holes)
+    report, result = convert_text(before)
+
+    assert result.split() == after.split()
+    assert not [finding for finding in report.findings if "trains around" in finding.message]
+
+
 TOLD = (
     NET
     + """
