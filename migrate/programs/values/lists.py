@@ -113,9 +113,9 @@ def shown(facts: Facts, loop: LoopFact) -> Iterator[str]:
         is_share = any(is_own(facts, loop, value) for value in added)
         if not is_share or not all(_is_figure(facts, loop, value) for value in added):
             continue
-        parents = facts.tree(loop.node).parents
-        asked = (n for n in walk(loop.node) if isinstance(n, ast.expr) and ast.unparse(n) == name)
-        if any(_is_shown(parents, node) for node in asked) and set_up_before(facts, loop, name) is not None:
+        asked = [n for n in nodes_of(facts, loop, name) if isinstance(n, ast.expr) and ast.unparse(n) == name]
+        is_shown = any(_is_shown(facts.tree(node).parents, node) for node in asked)
+        if is_shown and set_up_before(facts, loop, name) is not None:
             yield name
 
 

@@ -10,7 +10,7 @@ from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
 
 
-def compute(output, y, totals):
+def compute(output, y, kept):
     loss = (output - y).pow(2).mean()
     {fill}
     return loss
@@ -47,13 +47,13 @@ run(loader, model, optimizer)
 """
 
 FILLED = {
-    "by the function that is handed it": {"fill": "totals['loss'] += loss.item() * len(y)"},
-    "by one that is handed it in turn": {"fill": "add(totals, loss, y)"},
+    "by the function that is handed it": {"fill": "kept['loss'] += loss.item() * len(y)"},
+    "by one that is handed it in turn": {"fill": "add(kept, loss, y)"},
     "in the loop": {
         "step": "parts = {'loss': loss}\n        for name in parts:\n            totals[name] += parts[name].item()"
     },
 }
-ADD = "def add(totals, loss, y):\n    totals['loss'] += loss.item() * len(y)\n\n\ndef compute("
+ADD = "def add(kept, loss, y):\n    kept['loss'] += loss.item() * len(y)\n\n\ndef compute("
 DIVIDED = {
     "an item": "print(totals['loss'] / seen)",
     "each": "print({name: total / seen for name, total in totals.items()})",
@@ -68,7 +68,7 @@ SUM = "loss_sum = sum(accelerator.gather_for_metrics([loss_sum]))"
 
 def program(after, fill="pass", step="pass"):
     text = PROGRAM.format(fill=fill, step=step, after=after)
-    return text.replace("def compute(", ADD) if "add(totals" in fill else text
+    return text.replace("def compute(", ADD) if "add(kept" in fill else text
 
 
 def told(report):
@@ -91,7 +91,7 @@ def test_wherever_it_divides(convert_text, divided):
     report, result = convert_text(program(DIVIDED[divided], **FILLED["by the function that is handed it"]))
 
     assert COUNT not in result
-    assert told(report) == {"totals", "seen"}
+    assert told(report) == {"totals['loss']", "seen"}
 
 
 def test_another_sum_that_is_divided_by_it_stays_too(convert_text):
