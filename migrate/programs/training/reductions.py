@@ -138,7 +138,7 @@ def folded_by_hand(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.expr, str
     for call in loop.backwards if loop.loaders else ():
         if isinstance(call.func, ast.Attribute):
             for node in _parts(facts, call.func.value, _DEEPEST, seen):
-                why = _SUM if _is_sum(facts, node) else _OF_A_PART
+                why = _SUM if _is_sum(facts, node) or _is_times_batch(facts, node) else _OF_A_PART
                 if why is _SUM or why not in told:
                     told.add(why)
                     yield node, why
@@ -155,7 +155,7 @@ def _parts(facts: Facts, node: ast.expr, depth: int, seen: set[ast.AST]) -> Iter
     if depth < 0 or node in seen:
         return
     seen.add(node)
-    if _is_sum(facts, node) or _is_mean_of_chosen(facts, node):
+    if _is_sum(facts, node) or _is_mean_of_chosen(facts, node) or _is_times_batch(facts, node):
         yield node
     elif (by := _divided_in_place(facts, node)) and _sums(facts, node, _NEAR):
         yield from (each for each in by if _sums(facts, each, _NEAR))
@@ -235,12 +235,34 @@ def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:
         given = _given(facts, node)
         return bool(given) and all(_sums(facts, value, depth - 1) for value in given)
     if isinstance(node, ast.BinOp):
-        return any(_sums(facts, side, depth) for side in (node.left, node.right))
+        return _is_times_batch(facts, node) or any(_sums(facts, side, depth) for side in (node.left, node.right))
     if isinstance(node, ast.UnaryOp):
         return _sums(facts, node.operand, depth)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
         return _sums(facts, node.func.value, depth)
     return _is_sum(facts, node) or _is_summed_loss(facts, node)
+
+
+def _is_times_batch(facts: Facts, node: ast.expr) -> bool:
+    """`loss * len(x)`: a mean becomes the sum over the batch."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return False
+    return any(_counts_rows(facts, side) for side in (node.left, node.right))
+
+
+def _counts_rows(facts: Facts, node: ast.expr) -> bool:
+    """`len(x)`, `x.size(0)`, `x.shape[0]`, or a name of these alone."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="size"), args=[ast.Constant(value=0)]):
+            return True
+        case ast.Call(args=[_]):
+            return "builtins.len" in called_by_name(facts, node)
+        case ast.Subscript(value=whole, slice=ast.Constant(value=0)) if isinstance(whole, (ast.Attribute, ast.Call)):
+            return _is_shape(whole)
+        case ast.Name():
+            given = facts.once(Sources).given(node)
+            return given.complete and bool(given.expressions) and all(_counts_rows(facts, e) for e in given.expressions)
+    return False
 
 
 def _is_mean_of_chosen(facts: Facts, node: ast.expr) -> bool:
