@@ -11,6 +11,7 @@ process only rank 0 runs it, without any trace of the launch.
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import gc
 import hashlib
 import json
@@ -86,9 +87,10 @@ def _perform(folder: Path, request: dict) -> dict:
 
 def _become(folder: Path, work: Path, request: dict) -> None:
     """Turn this process into the script."""
-    signal.alarm(LIMIT_S)
     for number, name in ((1, "output"), (2, "errors")):
         os.dup2(os.open(folder / name, os.O_CREAT | os.O_WRONLY), number)
+    faulthandler.register(signal.SIGALRM, file=2, chain=True)  # one that is killed says where it hung
+    signal.alarm(LIMIT_S)
     os.environ.pop("TORCHELASTIC_ERROR_FILE", None)
     os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # each run meets at a port of its own
     if request["launched"]:
