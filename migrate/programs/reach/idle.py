@@ -81,10 +81,10 @@ class _Unrun:
         """`getattr(trainer, name)`, where the name is not written out."""
         if "builtins.getattr" not in self._facts.called(call) or len(call.args) < 2:
             return False
+        assert unit.owner is not None
         given = self._facts.values(call.args[0])
         is_other = bool(given) and all(
             value.role is Role.MODULE or (isinstance(value.unit, Class) and not value.unit.is_related(unit.owner))
             for value in given
-            if unit.owner is not None
         )
         return not isinstance(call.args[1], ast.Constant) and not is_other

@@ -18,6 +18,7 @@ from migrate.programs.shares.feeding import fed_by
 from migrate.programs.shares.ground import DEEPEST
 from migrate.programs.values.accumulators import holds_own
 from migrate.programs.values.kept import FILLING, filled, place_of
+from migrate.programs.values.made_of import entries
 from migrate.programs.values.scalars import Scalar, Scalars
 
 if TYPE_CHECKING:
@@ -161,18 +162,8 @@ class Averaging:
         return Averages(tuple(edits), names, frozenset(calls)) if edits else None
 
     def _leaves(self, node: ast.expr) -> Iterator[ast.expr]:
-        """What of an argument is one process's own: of a list or a dictionary its items."""
-        if not self._is_own_anywhere(node):
-            return
-        if isinstance(node, (ast.List, ast.Tuple)):
-            inner: list[ast.expr] = list(node.elts)
-        elif isinstance(node, ast.Dict):
-            inner = list(node.values)
-        else:
-            yield node
-            return
-        for part in inner:
-            yield from self._leaves(part)
+        """What of an argument is one process's own: of a row that is written out its entries."""
+        return (entry for entry in entries(node) if self._is_own_anywhere(entry))
 
     def _wrapped(self, node: ast.expr) -> Average | None:
         kind = self._scalars.kind(node)

@@ -19,6 +19,7 @@ from migrate.programs.shares.averages import Average, Joint
 from migrate.programs.shares.read_elsewhere import read_elsewhere
 from migrate.programs.shares.summed import is_summed
 from migrate.programs.values.lists import appended, is_filled_only, is_met, nodes_of
+from migrate.programs.values.made_of import entries
 from migrate.programs.values.scalars import Scalar, Scalars
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Collected:
 
     def _are_means(self, value: ast.expr) -> bool:
         """The same of all parts of a tuple, a list or a dictionary that is written out."""
-        return all(map(self._is_mean, _parts(value)))
+        return all(map(self._is_mean, entries(value)))
 
     def _is_mean(self, value: ast.expr) -> bool:
         """Whether a number of Python is appended that is a mean over the batch, in the same steps on all processes."""
@@ -79,7 +80,7 @@ class Collected:
             return False
         filled = [use.node for use in facts.method_calls("append", "extend", "insert", "appendleft")]
         mine = (call for call in filled if made & {value.origin for value in facts.receiver(call)})
-        return all(call.args and all(map(self._is_number, _parts(call.args[-1]))) for call in mine)
+        return all(call.args and all(map(self._is_number, entries(call.args[-1]))) for call in mine)
 
     def _met(self, name: str) -> Iterator[ast.expr]:
         """Where the loop, and the functions that it calls, read what is called so."""
@@ -116,16 +117,6 @@ class Collected:
         own = (node for node in self._facts.own(self._loop.unit) if node not in inside)
         yield from (n for n in own if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and _is_part(n, name))
         yield from read_elsewhere(self._facts, self._loop, name)
-
-
-def _parts(value: ast.expr) -> Iterator[ast.expr]:
-    """What a row holds, `(loss.item(), accuracy)`; of everything else that itself."""
-    match value:
-        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Dict(values=elements) if elements:
-            for each in elements:
-                yield from _parts(each)
-        case _:
-            yield value
 
 
 def _is_part(node: ast.expr, name: str) -> bool:

@@ -9,11 +9,10 @@ from migrate.analysis.roles import Role
 from migrate.analysis.syntax import arguments, reads, targets_of, walk
 from migrate.analysis.units import Class
 from migrate.programs.shares.meters import meter_of
-from migrate.programs.values.accumulators import is_own
+from migrate.programs.shares.own_places import holds_own_parts
 from migrate.programs.values.asides import done
 from migrate.programs.values.below import below
 from migrate.programs.values.kept import is_place, place_of
-from migrate.programs.values.made_of import made_of
 from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]
     for node in walk(root):
         if not isinstance(node, ast.Call) or not _is_feeding(facts, loop, node):
             continue
-        if any(_holds_own(facts, loop, given) for given in arguments(node)):
+        if any(holds_own_parts(facts, loop, given) for given in arguments(node)):
             found.setdefault(_place(facts, receiver(facts, node)), []).append(node)
     return found
 
@@ -132,11 +131,6 @@ def _holder(over: ast.expr, target: ast.expr, name: str) -> ast.expr | None:
     if isinstance(target, ast.Tuple) and len(target.elts) == len(over.args):  # of `zip`
         at = next((i for i, each in enumerate(target.elts) if isinstance(each, ast.Name) and each.id == name), at)
     return over.args[at] if over.args and isinstance(over.args[at], (ast.Name, ast.Attribute)) else None
-
-
-def _holds_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
-    """Whether an argument, or a part of what it is made of, is of the process's own batches."""
-    return any(is_own(facts, loop, part) for part in made_of(facts, node))
 
 
 def _changes(method: Function) -> bool:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads, same, walk
 from migrate.analysis.units import Function
-from migrate.programs.shares.collecting import collecting
 from migrate.programs.shares.feeding import GROWING, classes, fed_by, receiver
+from migrate.programs.shares.meter_lists import lists_of_means
 from migrate.programs.shares.meters import meter_of
 from migrate.programs.values.asides import done
 
@@ -49,7 +49,7 @@ def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
         anchor = _set_up_before(facts, loop, target, meter) if meter is not None else None
         if meter is None or anchor is None:
             continue
-        sums, lists = _summed(meter), tuple(collecting(facts, loop, meter, calls))
+        sums, lists = _summed(meter), tuple(lists_of_means(facts, loop, meter, calls))
         if sums is None or not meter.sums <= {*sums, *lists}:
             continue
         derived = _derived(meter, frozenset(sums))

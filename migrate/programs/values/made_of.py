@@ -33,6 +33,16 @@ def made_of(facts: Facts, node: ast.expr, depth: int = _DEEPEST) -> Iterator[ast
         yield from made_of(facts, part, depth - 1)
 
 
+def entries(node: ast.expr) -> Iterator[ast.expr]:
+    """What a row that is written out holds, `(loss.item(), accuracy)`; of everything else that itself."""
+    match node:
+        case ast.Tuple(elts=held) | ast.List(elts=held) | ast.Dict(values=held) if held:
+            for each in held:
+                yield from entries(each)
+        case _:
+            yield node
+
+
 def _parts(facts: Facts, node: ast.expr) -> Sequence[ast.expr]:
     match node:
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts) | ast.JoinedStr(values=parts):

@@ -2,6 +2,8 @@
 
 import ast
 import difflib
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -126,6 +128,20 @@ def convert_text():
 
     def run(source, **options):
         return convert(textwrap.dedent(source).lstrip("\n"), Options(**options))
+
+    return run
+
+
+@pytest.fixture
+def numbers_printed(tmp_path):
+    """Run a source on so many processes of the CPU; the numbers that it prints are given back."""
+
+    def run(source, processes):
+        script = tmp_path / "script.py"
+        script.write_text(source)
+        command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", str(processes), str(script)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        return [float(each.strip("[],")) for each in ended.stdout.split()]
 
     return run
 

@@ -1,8 +1,5 @@
 """Lists that the steps of a training loop fill with a number each: `migrate/programs/shares/collected.py`."""
 
-import subprocess
-import sys
-
 import pytest
 
 from migrate.options import Target
@@ -109,17 +106,6 @@ def _text(code, batch=4):
     return HEAD.replace("BATCH", str(batch)) + code
 
 
-def _run(folder, code, processes):
-    script = folder / "script.py"
-    script.write_text(code)
-    command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", str(processes), str(script)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
-
-
-def _numbers(text):
-    return [float(each.strip("[],")) for each in text.split()]
-
-
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_each_step_adds_is_of_all_processes(convert_text, name):
     code, joined = WHOLE[name]
@@ -167,19 +153,19 @@ def test_numbers_of_each_row_that_are_divided_by_steps_are_told(convert_text):
 
 
 @pytest.mark.parametrize("shown", ["sum(losses) / len(loader)", "sum(losses) / len(losses)"])
-def test_two_processes_say_what_one_says(convert_text, tmp_path, shown):
+def test_two_processes_say_what_one_says(convert_text, numbers_printed, shown):
     before, after = (_text(DIVIDED.replace("SHOWN", shown), batch) for batch in (4, 2))
     _, result = convert_text(after)
 
-    one, two = _run(tmp_path, before, 1), _run(tmp_path, result, 2)
-    assert _numbers(two) == pytest.approx(_numbers(one), rel=1e-5)
+    one, two = numbers_printed(before, 1), numbers_printed(result, 2)
+    assert two == pytest.approx(one, rel=1e-5)
 
 
-def test_two_processes_keep_the_history_of_one(convert_text, tmp_path):
+def test_two_processes_keep_the_history_of_one(convert_text, numbers_printed):
     _, result = convert_text(_text(ATTRIBUTE, 2))
 
-    one, two = _run(tmp_path, _text(ATTRIBUTE), 1), _run(tmp_path, result, 2)
-    assert _numbers(two) == pytest.approx(_numbers(one), rel=1e-5)
+    one, two = numbers_printed(_text(ATTRIBUTE), 1), numbers_printed(result, 2)
+    assert two == pytest.approx(one, rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,4 @@
-"""Meters that keep a list, and lists of rows: `migrate/programs/shares/collecting.py`, `collected.py`, `summed.py`."""
-
-import subprocess
-import sys
+"""Meters that keep a list, and lists of rows: `migrate/programs/shares/meter_lists.py`, `collected.py`, `summed.py`."""
 
 import pytest
 
@@ -111,13 +108,6 @@ def _text(code, batch=4):
     return HEAD.replace("BATCH", str(batch)) + code
 
 
-def _run(folder, code, processes):
-    script = folder / "script.py"
-    script.write_text(code)
-    command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", str(processes), str(script)]
-    return [float(each) for each in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()]
-
-
 @pytest.mark.parametrize("name", JOINED)
 def test_means_are_made_one_number_by_number(convert_text, name):
     code, place = JOINED[name]
@@ -150,7 +140,8 @@ def test_what_is_made_of_a_number_of_one_process_is_told(convert_text, made):
 
 
 @pytest.mark.parametrize("name", ["a meter", "that adds up, too", "rows"])
-def test_on_two_processes_they_are_those_of_one(convert_text, tmp_path, name):
-    one, two = (convert_text(_text(JOINED[name][0], batch))[1] for batch in (4, 2))
+def test_on_two_processes_they_are_those_of_one(convert_text, numbers_printed, name):
+    before, after = (_text(JOINED[name][0], batch) for batch in (4, 2))
+    _, result = convert_text(after)
 
-    assert _run(tmp_path, two, 2) == pytest.approx(_run(tmp_path, one, 1))
+    assert numbers_printed(result, 2) == pytest.approx(numbers_printed(before, 1), rel=1e-5)

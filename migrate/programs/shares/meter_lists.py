@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from migrate.programs.shares.meters import Meter
 
 
-def collecting(facts: Facts, loop: LoopFact, meter: Meter, calls: Collection[ast.Call]) -> Iterator[str]:
+def lists_of_means(facts: Facts, loop: LoopFact, meter: Meter, calls: Collection[ast.Call]) -> Iterator[str]:
     """The attributes of a meter that some calls fill with the means of batches, of all processes in the same steps."""
     scalars = Scalars(facts, loop)
     for name in sorted(meter.sums):
