@@ -26,6 +26,7 @@ from pathlib import Path
 
 import torch
 import torch._dynamo  # the first step of an optimizer imports it: more than a second for each script
+import torch.distributed
 import torch.nn.parallel
 import torch.utils.data
 
@@ -95,6 +96,7 @@ def _become(folder: Path, work: Path, request: dict) -> None:
     os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # each run meets at a port of its own
     if request["launched"]:
         os.environ |= ALONE | {"MASTER_PORT": str(request["port"])}
+        _keep_groups()
     elif request["processes"] == 1:
         for name in PLACEMENT:
             os.environ.pop(name, None)
@@ -118,6 +120,21 @@ def _become(folder: Path, work: Path, request: dict) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def _keep_groups() -> None:
+    """Let the groups that a script destroys live on until its process ends.
+
+    DistributedDataParallel holds its group longer than `destroy_process_group()`. Where it goes with the last frame of
+    a function, gloo waits for a thread that waits for the interpreter, which waits for gloo: in one run of forty.
+    """
+    destroy, kept = torch.distributed.destroy_process_group, []
+
+    def destroy_process_group(*given: object, **named: object) -> None:
+        kept.append(torch.distributed.group.WORLD)
+        destroy(*given, **named)
+
+    torch.distributed.destroy_process_group = destroy_process_group
 
 
 def _python(script: Path, folder: Path) -> str:
