@@ -73,6 +73,7 @@ from migrate.programs.shares.joins import apart
 from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.shares.short_counts import short_counts
+from migrate.programs.shares.yielded import yielded
 from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.flags import GRADIENTS, Flagged
@@ -143,7 +144,7 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     shown += [name for name in apart(facts, loop, joined) if name not in averaged.names]
     joined, turn = tuple(join for join in joined if join.sums or join.lists), _turn(conversion, loop)
     left = left_over(facts, loop, found, loops.joined(loop), averaged)
-    last = [] if turn is not None else _join_last(conversion, draft, loop, left)
+    last = [] if turn is not None else _join_last(conversion, draft, loop, [*left])
     shown += [number.name for number in last if number.shown_inside]
     told = {*shown, *left, *averaged.names}
     shown += [name for name in shown_lists(facts, loop) if name not in told]
@@ -155,8 +156,10 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
         verb = "shows" if len(shown) == 1 else "show"
         draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
     whole = {number.name for number in last}
-    for name in (each for each in left if each not in whole):
+    for name in dict.fromkeys(name for each, names in left.items() if each not in whole for name in names):
         draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
+    for given in yielded(facts, loop):
+        draft.note(given, f"{ast.unparse(given)}, which is yielded here, is of one process's share of the data")
     if turn is not None:
         _join_where_training(conversion, draft, turn, found, joined)
         return

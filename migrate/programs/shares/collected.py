@@ -18,6 +18,7 @@ from migrate.analysis.syntax import walk
 from migrate.programs.shares.averages import Average, Joint
 from migrate.programs.shares.read_elsewhere import read_elsewhere
 from migrate.programs.shares.summed import is_summed
+from migrate.programs.values.aliases import aliases
 from migrate.programs.values.lists import appended, is_filled_only, is_met, nodes_of
 from migrate.programs.values.made_of import entries
 from migrate.programs.values.scalars import Scalar, Scalars
@@ -45,11 +46,19 @@ class Collected:
     def average(self, name: str) -> Iterator[Average]:
         """What makes a list one after the loop; nothing where the mean does not say what its elements say."""
         added = self._appended[name]
+        if self._is_given(name):
+            return
         if self._are_losses(name, added):
             yield Average(self._loop.node, name, Joint.MEAN, is_tensor=True)
         elif all(map(self._are_means, added)) and self._holds_numbers(name) and not self._is_summed(name):
             is_shown = any(map(self._is_shown, self._met(name)))
             yield Average(self._loop.node, name, Joint.MEANS, is_tensor=False, shown_inside=is_shown)
+
+    def _is_given(self, name: str) -> bool:
+        """Whether the loop gives a name a list of many: `for log, value in zip(logs, values): log.append(value)`."""
+        inside = set(walk(self._loop.node))
+        bound = self._facts.bindings_in(self._loop.unit)
+        return any(binding.target == name and binding.statement in inside for binding in bound)
 
     def _are_losses(self, name: str, added: Sequence[ast.expr]) -> bool:
         """Whether a list holds the loss of each step as a tensor: their means say all."""
@@ -114,9 +123,10 @@ class Collected:
 
     def _readings(self, name: str) -> Iterator[ast.expr]:
         inside = set(walk(self._loop.node))
-        own = (node for node in self._facts.own(self._loop.unit) if node not in inside)
-        yield from (n for n in own if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and _is_part(n, name))
-        yield from read_elsewhere(self._facts, self._loop, name)
+        own = [node for node in self._facts.own(self._loop.unit) if node not in inside]
+        for each in (name, *aliases(self._facts, self._loop.node, {name})):
+            yield from (n for n in own if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and _is_part(n, each))
+            yield from read_elsewhere(self._facts, self._loop, each)
 
 
 def _is_part(node: ast.expr, name: str) -> bool:

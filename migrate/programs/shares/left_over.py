@@ -17,10 +17,11 @@ from migrate.programs.shares.joins import apart
 from migrate.programs.shares.own_places import holds_own_parts, is_filling, own_places
 from migrate.programs.shares.own_sums import joined_below
 from migrate.programs.shares.read_after import ReadAfter
-from migrate.programs.shares.read_elsewhere import read_elsewhere
+from migrate.programs.shares.read_elsewhere import read_by_other_names, read_elsewhere
 from migrate.programs.shares.trail import Trail
 from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import holds_own, is_own, statements_after
+from migrate.programs.values.aliases import aliases, is_made_for
 from migrate.programs.values.below import below
 from migrate.programs.values.kept import filled, place_of, root_of
 from migrate.programs.values.lists import appended
@@ -45,15 +46,22 @@ def left_over(
     accumulated: Collection[Accumulator],
     joined: Collection[Join],
     averaged: Averages,
-) -> list[str]:
-    """Names that are not joined, hold something of the process's own batches, and are read after the loop."""
+) -> dict[str, list[str]]:
+    """What is not joined, holds something of the process's own batches, and is read after the loop; by which names."""
     read = ReadAfter()
     read.over(statements_after(facts, loop.node), set())
     own = _own_names(facts, loop, accumulated, joined)
     own |= _own_counts(facts, loop) - {each.name for each in accumulated if each.joined is not None}
     own -= averaged.names
     own -= joined_below(facts, loop, own)
-    return sorted(name for name in own if read.has(name) or any(read_elsewhere(facts, loop, name)))
+    names = {name: [name, *sorted(aliases(facts, loop.node, {name}))] for name in sorted(own)}
+    names |= {name: [name] for name in sorted(aliases(facts, loop.node, _had_before(facts, loop, accumulated)))}
+    found: dict[str, list[str]] = {}
+    for name, called in names.items():
+        met = [each for each in called if read.has(each) or any(read_elsewhere(facts, loop, each))]
+        if met := met or sorted({*read_by_other_names(facts, loop, {name})}):
+            found[name] = met
+    return found
 
 
 def decisions(
@@ -67,6 +75,7 @@ def decisions(
     facts = ground.facts
     averaged |= _joined_of_entered(facts, loop, accumulated)
     own = _own_names(facts, loop, accumulated, joined) - averaged.names
+    own |= aliases(facts, loop.node, own | _had_before(facts, loop, accumulated))
     whole = joined_below(facts, loop, own)
     yield from Trail(ground, loop.unit, own - whole).after(loop.node)
     of_steps = own | _of_batches(facts, loop)
@@ -135,7 +144,8 @@ def averages(
     own = _own_names(ground.facts, loop, accumulated, joined)
     for name in sorted(own - joined_below(ground.facts, loop, own)):  # what is joined once is not averaged, too
         ground.left.clear()
-        is_asked = any(True for _ in Trail(ground, loop.unit, {name}).after(loop.node))
+        names = {name, *aliases(ground.facts, loop.node, {name})}
+        is_asked = any(True for _ in Trail(ground, loop.unit, names).after(loop.node))
         is_asked = is_asked or (name in fed_apart and any(True for _ in _in_step(ground, loop, {name})))
         if is_asked or (name in fed_apart and any(True for _ in _fed_from_outside(ground, loop, name))):
             found |= averaging.name(name) or _NOTHING
@@ -252,8 +262,25 @@ def _own_names(
     kept |= {name for name, added in shared.items() if any(holds_own_parts(facts, loop, v) for v in added)}
     kept |= own_places(facts, loop, loop.node, whole) | apart(facts, loop, joined).keys()
     for each in below(facts, loop.node):
-        kept |= {name for name in own_places(facts, loop, each.unit.node, whole) if each.shares(name)}
+        own = own_places(facts, loop, each.unit.node, whole)
+        kept |= {name for name in own | aliases(facts, each.unit.node, own) if each.shares(name)}
     return kept - {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}
+
+
+def _had_before(facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator]) -> set[str]:
+    """The lists and dictionaries of which joined ones are made, where others had the old ones before the loop."""
+    joined = (each.name for each in accumulated if each.joined is not None and each.name.isidentifier())
+    return {name for name in joined if _is_had_before(facts, loop, name)}
+
+
+def _is_had_before(facts: Facts, loop: LoopFact, name: str) -> bool:
+    """`history.append(losses)` before the loop; `losses = history["train"]`."""
+    before = [b for b in facts.bindings_in(loop.unit) if b.target == name and b.statement.lineno < loop.node.lineno]
+    last = max(before, key=lambda binding: binding.statement.lineno, default=None)
+    if last is None or not is_made_for(last):
+        return last is not None
+    read = (n for n in facts.own(loop.unit) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
+    return any(last.statement.lineno < node.lineno < loop.node.lineno for node in read)
 
 
 def _own_counts(facts: Facts, loop: LoopFact) -> set[str]:

@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, TypeGuard
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, walk
 from migrate.programs.values.accumulators import holds_own, is_own
+from migrate.programs.values.aliases import rows_of
+from migrate.programs.values.assigned import assigned
 from migrate.programs.values.kept import FILLING, filled, is_place, place_of, root_of
 from migrate.programs.values.made_of import made_of
 from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
 
@@ -44,7 +48,7 @@ def own_places(
         for target, value in _put(facts, node):
             if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
                 if holds_own_parts(facts, loop, value) or _is_found_by_own(facts, loop, target):
-                    found |= place_of(target)
+                    found |= place_of(target) | rows_of(facts, target)
     return found
 
 
@@ -61,7 +65,16 @@ def _put(facts: Facts, node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
         return [(node.target, node.value)]
     if is_filling(node) and not facts.targets(node) and _may_be_filled(facts, filled(node)):
         return [(filled(node), argument) for argument in arguments(node)]
+    if isinstance(node, ast.Call) and Role.METHOD in roles(facts.values(node.func)) and isinstance(node.func, ast.Name):
+        return [(method.value, argument) for method in _methods(facts, node.func) for argument in arguments(node)]
     return []
+
+
+def _methods(facts: Facts, name: ast.Name) -> Iterator[ast.Attribute]:
+    """`put = losses.append`: the methods that fill something and that a name is given."""
+    for given in assigned(facts, name):
+        if isinstance(given, ast.Attribute) and given.attr in FILLING:
+            yield given
 
 
 def _filled_by(facts: Facts, loop: LoopFact, call: ast.Call, depth: int) -> set[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import DEFINITIONS, blocks, reads, walk, writes
+from migrate.programs.values.kept import root_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,8 +29,8 @@ class ReadAfter:
         for statement in statements:
             inner = list(blocks(statement))
             if isinstance(statement, (ast.For, ast.While)):
-                self.names |= reads(statement) - writes(statement) - new
                 new |= writes(statement)  # another loop sets its own names before it reads them
+                self._take(statement, new)
             elif inner and not isinstance(statement, DEFINITIONS):
                 for header in ast.iter_child_nodes(statement):
                     if isinstance(header, (ast.expr, ast.withitem)):
@@ -43,8 +44,14 @@ class ReadAfter:
 
     def _take(self, node: ast.AST, new: set[str]) -> None:
         self.names |= reads(node) - new
-        self.names |= {ast.unparse(n) for n in walk(node) if isinstance(n, (ast.Attribute, ast.Subscript))}
+        parts = (n for n in walk(node) if isinstance(n, (ast.Attribute, ast.Subscript)) and _is_read(n, node))
+        self.names |= {text for text in map(ast.unparse, parts) if root_of(text) not in new}
         self.whole |= _read_whole(node) - new
+
+
+def _is_read(node: ast.Attribute | ast.Subscript, root: ast.AST) -> bool:
+    """Whether code reads an attribute or an item: not where it only gets another value, `log["loss"] = 0`."""
+    return isinstance(node.ctx, ast.Load) or any(isinstance(n, ast.AugAssign) and n.target is node for n in walk(root))
 
 
 def _names(targets: Iterable[ast.expr]) -> set[str]:

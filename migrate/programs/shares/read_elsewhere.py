@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_stored, walk
 from migrate.analysis.units import Function
+from migrate.programs.values.aliases import outside
 from migrate.programs.values.below import below, having, object_of
 from migrate.programs.values.kept import FILLING, place_of, root_of
 from migrate.programs.values.readers import Loaded
 from migrate.programs.values.sources import passed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Call, Unit
@@ -35,6 +36,17 @@ def read_elsewhere(facts: Facts, loop: LoopFact, name: str) -> Iterator[ast.expr
     """Where code outside of a loop's function reads one of its places once the loop is over."""
     inside = {loop.unit, *(each.unit for each in below(facts, loop.node))}
     return _read(facts, loop.unit, name, inside, _DEEPEST)
+
+
+def read_by_other_names(facts: Facts, loop: LoopFact, places: Collection[str]) -> Iterator[str]:
+    """The names of other functions for containers of modules that a loop fills, where they read them."""
+    inside = {loop.unit, *(each.unit for each in below(facts, loop.node))}
+    others = (unit for unit in facts.units if unit not in inside and facts.was_run(unit))
+    for alias in outside(facts, loop.node, places, others):
+        call = facts.tree(alias.node).parents[alias.node]
+        is_handed = isinstance(call, ast.Call) and loop.unit in facts.targets(call)
+        if not is_handed and _is_load(facts, alias.node, alias.text):
+            yield alias.text
 
 
 def _read(facts: Facts, unit: Unit, name: str, inside: set[Unit], depth: int) -> Iterator[ast.expr]:
