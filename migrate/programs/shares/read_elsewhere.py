@@ -42,10 +42,11 @@ def read_by_other_names(facts: Facts, loop: LoopFact, places: Collection[str]) -
     """The names of other functions for containers of modules that a loop fills, where they read them."""
     inside = {loop.unit, *(each.unit for each in below(facts, loop.node))}
     others = (unit for unit in facts.units if unit not in inside and facts.was_run(unit))
+    calls = facts.callers(loop.unit) if isinstance(loop.unit, Function) else ()
     for alias in outside(facts, loop.node, places, others):
-        call = facts.tree(alias.node).parents[alias.node]
-        is_handed = isinstance(call, ast.Call) and loop.unit in facts.targets(call)
-        if not is_handed and _is_load(facts, alias.node, alias.text):
+        here = [call.node for call in calls if facts.unit(call.node) is facts.unit(alias.node)]
+        is_later = not here or any(_is_later(facts, call, alias.node) for call in here)
+        if is_later and _is_load(facts, alias.node, alias.text):
             yield alias.text
 
 
@@ -69,14 +70,20 @@ def _read_by_caller(
 ) -> Iterator[ast.expr]:
     """Where who hands a container over reads it later, or who has handed it over before."""
     root, above = root_of(name), facts.unit(call.node)
-    around = {node for loop in facts.tree(call.node).loops(call.node) for node in walk(loop)}
     for place in place_of(given) if (given := passed(call, unit, root)) is not None else ():
         kept = f"{place}{name[len(root) :]}"
-        for node in set(facts.own(above)) - set(walk(call.node)):
-            is_later = node in around or getattr(node, "lineno", 0) > call.node.lineno
-            if is_later and isinstance(node, ast.expr) and _is_meant(facts, node, kept):
+        for node in facts.own(above):
+            if isinstance(node, ast.expr) and _is_meant(facts, node, kept) and _is_later(facts, call.node, node):
                 yield node
         yield from _read(facts, above, kept, {*inside, above}, depth)
+
+
+def _is_later(facts: Facts, call: ast.Call, node: ast.expr) -> bool:
+    """Whether a node stands behind a call, or in a loop around both; not in the call itself."""
+    if node.lineno > call.lineno:
+        return node not in set(walk(call))
+    around = {inner for loop in facts.tree(call).loops(call) for inner in walk(loop)}
+    return node in around and node not in set(walk(call))
 
 
 def _reads(facts: Facts, name: str, inside: set[Unit]) -> Iterator[ast.expr]:
