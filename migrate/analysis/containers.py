@@ -11,7 +11,7 @@ from migrate.analysis.state import ELEMENT, MAPPING, MIXED, OVER, Frame, State
 from migrate.analysis.unpacking import at, everything
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from migrate.analysis.arguments import Arguments
 
@@ -222,16 +222,24 @@ def grow(state: State, values: Values, further: Values) -> bool:
 # --- what they hold ---------------------------------------------------------------------------------------------------
 
 
-def key_of(node: ast.expr | None) -> str | None:
-    """The key that a constant stands for."""
+_NO_NAMES: Mapping[str, str] = {}
+
+
+def key_of(node: ast.expr | None, names: Mapping[str, str] = _NO_NAMES) -> str | None:
+    """The key that a constant stands for, or the name of one."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
     return str(node.value) if isinstance(node, ast.Constant) else None
 
 
-def under(state: State, value: Value, index: ast.expr | None) -> Values:
-    """What an object holds under an index or key; under one that is not known, any of what it holds."""
+def under(state: State, value: Value, index: ast.expr | None, names: Mapping[str, str] = _NO_NAMES) -> Values:
+    """What an object holds under an index or key; under one that is not known, any of what it holds.
+
+    `names` are those of keys.
+    """
     if value.origin is None:
         return NOTHING
-    key = key_of(index)
+    key = key_of(index, names)
     if key is None:
         return everything(state, value)
     if key.isdigit() and value.name != MAPPING:
@@ -240,11 +248,11 @@ def under(state: State, value: Value, index: ast.expr | None) -> Values:
     return state.load(value.origin, key) | state.load(value.origin, ELEMENT)
 
 
-def put(state: State, owner: Value, index: ast.expr, values: Values) -> None:
+def put(state: State, owner: Value, index: ast.expr, values: Values, names: Mapping[str, str] = _NO_NAMES) -> None:
     """Put values under an index or key; under one that is not known, it may be any of those there are."""
     if owner.origin is None:
         return
-    key = key_of(index)
+    key = key_of(index, names)
     if isinstance(index, ast.Slice) and is_sequence(owner):  # all behind it may move
         state.store(owner.origin, ELEMENT, iterate(state, values))
         mix(state, owner)
@@ -254,3 +262,5 @@ def put(state: State, owner: Value, index: ast.expr, values: Values) -> None:
             if other[:1] != "<" and owner.role is Role.CONTAINER:
                 state.store(owner.origin, other, values)
     state.store(owner.origin, key or ELEMENT, values)
+    if not values and owner.name == MAPPING:
+        state.unfilled.setdefault(owner.origin, {})[key or ELEMENT] = None

@@ -66,7 +66,8 @@ def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tup
             given[positional[0].arg] = frozenset({callee.receiver})
         positional = positional[1:]
     more = _bind(unit, positional, arguments, given)
-    unit = state.entered[node, caller, unit.node] = copy_for(state, unit, node, caller)
+    site = arguments.site if frame.round is not None else node
+    unit = state.entered[site, caller, unit.node] = copy_for(state, unit, site, caller)
     for name, values in given.items():
         state.join_parameter(unit, name, values)
     _keep_rest(state, unit, [*front, *arguments.positional[len(positional) :]], more, arguments)

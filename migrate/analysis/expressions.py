@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from migrate.analysis import calls, containers, members
+from migrate.analysis import calls, containers, members, rounds
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.entry import function
 from migrate.analysis.factories import twin
@@ -106,8 +106,7 @@ def _call(state: State, node: ast.Call, frame: Frame) -> Values:
     unit = frame.unit
     state.calls[node] = unit.original
     state.homes[node] = state.homes[node.func] = unit  # at the function's name lie the tuples that enumerate() makes
-    if isinstance(unit, Function) and unit.of is not None:
-        arguments.site = twin(state, node, unit)
+    arguments.site = twin(state, node, frame)
     return calls.call(state, callees, arguments, frame)
 
 
@@ -151,7 +150,7 @@ def _binary(state: State, node: ast.BinOp, frame: Frame) -> Values:
     if isinstance(node.op, (ast.Add, ast.Mod)) and only(left, Role.TEXT):  # "net_" + name, "cuda:%d" % rank
         return _begins(*(value.name.split("%")[0] if isinstance(node.op, ast.Mod) else value.name for value in left))
     if isinstance(node.op, (ast.Add, ast.Mult)) and any(containers.is_sequence(value) for value in left | right):
-        made = twin(state, node, frame.unit)
+        made = twin(state, node, frame)
         state.homes[made] = frame.unit
         containers.join(state, made, left, right, again=isinstance(node.op, ast.Mult))
         left, right = (frozenset(v for v in side if not containers.is_sequence(v)) for side in (left, right))
@@ -170,7 +169,8 @@ def _either(state: State, node: ast.IfExp | ast.BoolOp, frame: Frame) -> Values:
     """`and`, `or`, `x if c else y`: any of the parts."""
     if isinstance(node, ast.IfExp):
         evaluate(state, node.test, frame)
-        found, parts = NOTHING, [node.body, node.orelse]
+        is_body = rounds.decided(node.test, frame.keys)
+        found, parts = NOTHING, [node.body] * (is_body is not False) + [node.orelse] * (is_body is not True)
     else:
         found, parts = evaluate(state, node.values[0], frame), node.values[1:]
     outer, frame.is_sure = frame.is_sure, False
@@ -192,7 +192,7 @@ def _parts(state: State, node: ast.AST, frame: Frame) -> Values:
 
 
 def _sequence(state: State, node: ast.Tuple | ast.List | ast.Set, frame: Frame) -> Values:
-    made = twin(state, node, frame.unit)
+    made = twin(state, node, frame)
     state.homes[made] = frame.unit
     found = frozenset({Value(Role.CONTAINER, made)})
     is_exact = not isinstance(node, ast.Set)
@@ -208,7 +208,7 @@ def _sequence(state: State, node: ast.Tuple | ast.List | ast.Set, frame: Frame) 
 
 
 def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
-    made = twin(state, node, frame.unit)
+    made = twin(state, node, frame)
     state.homes[made] = frame.unit
     found = frozenset({Value(Role.CONTAINER, made, MAPPING)})
     for key, value in zip(node.keys, node.values, strict=False):
@@ -228,8 +228,14 @@ def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
 def _comprehension(
     state: State, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, frame: Frame
 ) -> Values:
-    made = twin(state, node, frame.unit)
+    made = twin(state, node, frame)
     state.homes[made] = frame.unit
+    keys: list[str] = []
+    if isinstance(node, ast.DictComp):
+        keys = rounds.keep_keys(state, node, made, frame, evaluate)
+        turns = rounds.of_comprehension(state, node, frame, evaluate)
+        if turns is not None:
+            return _by_key(state, node, made, turns, frame)
     inner = replace(frame, names=dict(frame.names), around=frame, is_sure=False)
     iterated: Values = NOTHING
     for generator in node.generators:
@@ -249,11 +255,31 @@ def _comprehension(
         return batch
     if not elements and not state.settled and any(value.role is Role.BATCH for value in iterated):
         return NOTHING  # it may still turn out to be a batch
-    state.store(made, ELEMENT, elements)
+    for key in keys or [ELEMENT]:
+        state.store(made, key, elements)
     if isinstance(node, ast.GeneratorExp):
         state.store(made, OVER, of_role(iterated, Role.LOADER, Role.ITERATOR))
     name = MAPPING if isinstance(node, ast.DictComp) else ""
     return of_role(elements, Role.PARAMETERS, *FROM_LOADER) | {Value(Role.CONTAINER, made, name)}
+
+
+def _by_key(state: State, node: ast.DictComp, made: ast.AST, turns: list[rounds.Turn], frame: Frame) -> Values:
+    """A dictionary of which each key has an object of its own."""
+    found = {Value(Role.CONTAINER, made, MAPPING)}
+    for turn in turns:
+        inner = replace(
+            frame, names=dict(frame.names), around=frame, is_sure=False, round=turn.round, keys=frame.keys | turn.keys
+        )
+        evaluate(state, node.generators[0].iter, inner)
+        for name, values in turn.given:
+            unpack(state, name, values, inner)
+        for condition in node.generators[0].ifs:
+            evaluate(state, condition, inner)
+        evaluate(state, node.key, inner)
+        elements = evaluate(state, node.value, inner)
+        state.store(made, turn.key, elements)
+        found |= of_role(elements, Role.PARAMETERS, *FROM_LOADER)
+    return frozenset(found)
 
 
 def _lambda(state: State, node: ast.Lambda, frame: Frame) -> Values:

@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 
 from migrate.analysis.known import training
 from migrate.analysis.roles import Role, Value
-from migrate.analysis.state import MAPPING, State
+from migrate.analysis.state import MAPPING, Frame, Round, State
 from migrate.analysis.syntax import FUNCTIONS, own_nodes, reads, writes
 from migrate.analysis.units import Class, Function, Unit, join
 from migrate.analysis.unpacking import inside
@@ -21,7 +21,7 @@ from migrate.analysis.unpacking import inside
 _Node = TypeVar("_Node", bound=ast.expr)
 
 #: What is told apart by the call that it comes from.
-_APART = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.LOADER, Role.DATASET, Role.SAMPLER})
+APART = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.LOADER, Role.DATASET, Role.SAMPLER})
 _LONGEST = 120  # lines; what is longer is a program of its own
 _MOST = 96  # copies of one function: of a folder of scripts that share it, each has one or two
 _DEEPEST = 3  # copies inside copies; factories that call factories
@@ -30,7 +30,10 @@ _NOT_HERE = (ast.For, ast.AsyncFor, ast.While, ast.Yield, ast.YieldFrom, ast.Cla
 
 
 def copy_for(state: State, unit: Function, site: ast.Call, caller: Unit) -> Function:
-    """The copy of a factory for one call; the function itself if it is none, or for the first of its calls."""
+    """The copy of a factory for one call; the function itself if it is none, or for the first of its calls.
+
+    `site` is the call, or what stands for it in one round of a loop.
+    """
     if isinstance(caller, Function) and caller.builds_model:
         return unit  # layers, of which a model has many, and nobody asks for one alone
     outer = caller if isinstance(caller, Function) and caller.of is not None else None
@@ -72,8 +75,11 @@ def _is_inside(unit: Function, caller: Unit) -> bool:
     return False
 
 
-def twin(state: State, node: _Node, unit: Unit) -> _Node:
-    """What stands for the objects made by an expression of a unit: itself, or in a copy another node like it."""
+def twin(state: State, node: _Node, frame: Frame) -> _Node:
+    """What stands for the objects made by an expression: itself, or in a copy or a round another node like it."""
+    if frame.round is not None:
+        return _twin(state, node, frame.round)
+    unit = frame.unit
     return _twin(state, node, unit) if isinstance(unit, Function) and unit.of is not None else node
 
 
@@ -82,7 +88,7 @@ def twin_of_class(state: State, site: _Node, cls: Class) -> _Node:
     return site if state.first_classes.setdefault(site, cls) is cls else _twin(state, site, cls)
 
 
-def _twin(state: State, node: _Node, kept_apart_by: Unit | Class) -> _Node:
+def _twin(state: State, node: _Node, kept_apart_by: Unit | Class | Round) -> _Node:
     key = (node, kept_apart_by)
     if key not in state.twins:
         state.twins[key] = copy.copy(node)
@@ -109,18 +115,23 @@ def hold_rest(state: State, unit: Function) -> None:
 def _is_maker(state: State, unit: Function) -> bool:
     """Whether what a function gives was made by it, or by what it calls."""
     if unit.is_maker is None and any(_is_made_by(state, value, unit) for value in inside(state, unit.returns, depth=1)):
-        unit.is_maker = _can_be_copied(unit)
+        unit.is_maker = _can_be_copied(state, unit)
     return bool(unit.is_maker)
 
 
-def _can_be_copied(unit: Function) -> bool:
+def _can_be_copied(state: State, unit: Function) -> bool:
     node = unit.node
     if isinstance(node, ast.Lambda) or (node.end_lineno or node.lineno) - node.lineno > _LONGEST:
         return isinstance(node, ast.Lambda)
     if node.decorator_list and not all(isinstance(d, ast.Name) and d.id in _PLAIN for d in node.decorator_list):
         return False  # it may keep what it has made
     own = [inner for statement in node.body for inner in (statement, *own_nodes(statement))]
-    return all(_is_plain_loop(inner) or _is_apart(inner, node) for inner in own if isinstance(inner, _NOT_HERE))
+    by_key = {loop for loop, _, _ in state.rounds}
+    return all(
+        inner in by_key or _is_plain_loop(inner) or _is_apart(inner, node)
+        for inner in own
+        if isinstance(inner, _NOT_HERE)
+    )
 
 
 def _is_apart(inner: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -163,7 +174,7 @@ _NUMBERS = frozenset("abs bool ceil cos exp float floor int len log max min pow 
 def _is_made_by(state: State, value: Value, unit: Function) -> bool:
     """Whether the value was made in the function, or in one that it calls."""
     origin = state.originals.get(value.origin, value.origin)  # type: ignore[arg-type]
-    home = state.calls.get(origin) if isinstance(origin, ast.Call) and value.role in _APART else None
+    home = state.calls.get(origin) if isinstance(origin, ast.Call) and value.role in APART else None
     waiting, seen = [home], 0
     while waiting:
         here, seen = waiting.pop(), seen + 1

@@ -32,10 +32,10 @@ def item(state: State, value: Value, node: ast.Subscript, keys: Values, frame: F
     if value.role is Role.METHOD and value.unit is None:  # x.shape[0]
         of_rows = value.receiver is not None and value.receiver.role in ROWS
         return frozenset({Value(Role.STATISTIC, value.origin)}) if of_rows else NOTHING
-    return _held(state, value, node, keys)
+    return _held(state, value, node, keys, frame)
 
 
-def _held(state: State, value: Value, node: ast.Subscript, keys: Values) -> Values:
+def _held(state: State, value: Value, node: ast.Subscript, keys: Values, frame: Frame) -> Values:
     """By `__getitem__` of a class of the project, else from what the object holds."""
     if (given := invoke(state, value, "__getitem__", keys)) is not None:
         return given[0]
@@ -44,5 +44,5 @@ def _held(state: State, value: Value, node: ast.Subscript, keys: Values) -> Valu
     if value.role is Role.CONTAINER and isinstance(node.slice, ast.Slice):
         state.store(node, ELEMENT, everything(state, value))
         return frozenset({Value(Role.CONTAINER, node)})
-    found = containers.under(state, value, node.slice)
+    found = containers.under(state, value, node.slice, frame.keys)
     return frozenset({value}) if value.role is Role.CHECKPOINT and not found else found

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from migrate.analysis.entrances import are_apart
 from migrate.analysis.members import PROPERTIES, decorators
 from migrate.analysis.roles import Role, Values
+from migrate.analysis.state import Round
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, Tree
 from migrate.analysis.units import Class, Function, Module, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import State
@@ -62,7 +64,7 @@ class Singles:
         unit = self._maker(origin)
         if unit is None:
             return None
-        around = {*self._facts.tree(inside).up(inside), *self._around(home, frozenset())}
+        around = {*self._facts.tree(inside).up(inside), *self._around(home, frozenset()), *self._turned(origin)}
         return self._way(self._facts.source(origin), unit, home, around, ()).again
 
     def entered_again(self, unit: Unit, origin: ast.AST) -> ast.AST | None:
@@ -170,11 +172,38 @@ class Singles:
     def _maker(self, origin: ast.AST) -> Unit | None:
         """The unit, or the copy of it, that makes an object."""
         if origin in self._copies:
-            return self._copies[origin]
+            apart = self._copies[origin]
+            return apart.unit if isinstance(apart, Round) else apart
         return self._state.calls.get(origin)  # type: ignore[call-overload, no-any-return]
 
+    def turns(self, origin: ast.AST) -> dict[ast.AST, str]:
+        """The loops and comprehensions of which one round makes an object, also by what it calls, with its key."""
+        found: dict[ast.AST, str] = {}
+        for _ in range(_DEEPEST):
+            turn, unit = self._copies.get(origin), self._maker(origin)
+            while isinstance(turn, Round):
+                found[turn.node] = turn.key
+                turn = turn.outer
+            entries = self._entries.get(unit, []) if unit is not None else []
+            if len(entries) != 1:
+                break
+            origin = entries[0][0]
+        return found
+
     @cached_property
-    def _copies(self) -> dict[ast.AST, Unit]:
+    def by_key(self) -> frozenset[ast.AST]:
+        """The loops and comprehensions that are run once for each of their keys."""
+        return frozenset(node for node, _, _ in self._state.rounds)
+
+    def _turned(self, origin: ast.AST) -> Iterator[ast.AST]:
+        """The loops and comprehensions over keys that are written out of which only one round makes an object."""
+        turn = self._copies.get(origin)
+        while isinstance(turn, Round):
+            yield turn.node
+            turn = turn.outer
+
+    @cached_property
+    def _copies(self) -> dict[ast.AST, Unit | Round]:
         return {made: unit for (_, unit), made in self._state.twins.items() if not isinstance(unit, Class)}
 
     @cached_property
@@ -199,7 +228,7 @@ class Singles:
         node: ast.AST,
         unit: Unit,
         home: Unit,
-        around: Container[ast.AST],
+        around: AbstractSet[ast.AST],
         seen: tuple[Unit, ...],
         of: Class | None = None,
     ) -> _Way:
@@ -219,7 +248,8 @@ class Singles:
                 if not self._is_handed_once(unit.original, site):
                     return _Way(is_home=False, again=site)  # `map` and its like call it as often as they will
         ways = [
-            (site, self._way(site, caller, home, around, (*seen, unit), receiver)) for site, caller, receiver in entries
+            (site, self._way(site, caller, home, {*around, *self._turned(site)}, (*seen, unit), receiver))
+            for site, caller, receiver in entries
         ]
         ways = [pair for pair in ways if pair[1].is_home] or self._of_its_script(home, ways)
         first = next((way for _, way in ways if way.again is not None), ways[0][1])
@@ -234,7 +264,7 @@ class Singles:
     def _is_handed_once(self, unit: Unit, site: ast.Call) -> bool:
         """`fire.Fire(main)`, which calls the function with what the command line says."""
         calls = self._facts.callers(unit) if isinstance(unit, Function) else []
-        handed = [call.handed for call in calls if call.node is site and call.handed is not None]
+        handed = [call.handed for call in calls if call.node is self._facts.source(site) and call.handed is not None]
         return bool(handed) and not any(each.often for each in handed)
 
     def _repeated(self, node: ast.AST, around: Container[ast.AST]) -> ast.AST | None:
@@ -247,6 +277,9 @@ class Singles:
         for above in tree.up(node):
             if isinstance(above, (*FUNCTIONS, ast.stmt)):
                 return None
+            if above in around:
+                below = above
+                continue
             if isinstance(above, COMPREHENSIONS) and below is not above.generators[0]:
                 return above
             if isinstance(above, ast.comprehension) and below is not above.iter:

@@ -31,6 +31,7 @@ _ITERATED = frozenset({Role.ITERATOR, Role.CONTAINER})
 #: Objects that may run over a loader.
 _RUNNING = frozenset({Role.ITERATOR, Role.CONTAINER, Role.INSTANCE})
 MIXED = "<mixed>"  # under this key: that what a list holds may not be any more where it was
+KEYS = "<keys>"  # under this key: the list or dictionary of which a dictionary has the keys
 OVER = "<over>"  # what an iterator runs over, what an optimizer trains, what a loader reads
 
 
@@ -84,6 +85,16 @@ class Binding:
     values: Values
 
 
+@dataclass(eq=False, slots=True)
+class Round:
+    """One round of a loop or comprehension over keys that are written out (see `rounds`)."""
+
+    node: ast.AST
+    key: str
+    unit: Unit  # that runs it
+    outer: Round | None  # the round in which it is run
+
+
 @dataclass(slots=True)
 class Frame:
     """A unit being run, with the names as they are at this point of it."""
@@ -100,6 +111,8 @@ class Frame:
     is_sure: bool = True  # the running expression is evaluated whenever its statement is run
     seen: dict[str, Values] | None = None  # in a `try`: what its names may be where an exception leaves it
     is_leaving: bool = False  # in a `finally`, as it is where an exception or a `return` goes on
+    round: Round | None = None  # the running one
+    keys: dict[str, str] = field(default_factory=dict)  # the names of keys, in the running round
 
     def look_out(self, names: dict[str, Values]) -> None:
         """An exception may leave the running `try`, if there is one, with these names."""
@@ -120,7 +133,8 @@ class State:
     functions: dict[FunctionNode, Function] = field(default_factory=dict)
     classes: dict[ast.ClassDef, Class] = field(default_factory=dict)
     copies: dict[tuple[FunctionNode, ast.Call, Function | None], Function] = field(default_factory=dict)
-    twins: dict[tuple[ast.expr, Unit | Class], ast.expr] = field(default_factory=dict)  # see `factories`
+    twins: dict[tuple[ast.expr, Unit | Class | Round], ast.expr] = field(default_factory=dict)  # see `factories`
+    rounds: dict[tuple[ast.AST, str, Unit | Round], Round] = field(default_factory=dict)
     first_classes: dict[ast.expr, Class] = field(default_factory=dict)  # the first that a call makes objects of
     originals: dict[ast.AST, ast.expr] = field(default_factory=dict)  # a twin → what it is a twin of
     entered: dict[tuple[ast.Call, Unit, FunctionNode], Function] = field(default_factory=dict)  # what calls enter
@@ -130,6 +144,7 @@ class State:
     loops: dict[Loop, Unit] = field(default_factory=dict)
     homes: dict[ast.AST, Unit] = field(default_factory=dict)  # what was made, with the unit that made it
     heap: dict[ast.AST, dict[str, Values]] = field(default_factory=dict)
+    unfilled: dict[ast.AST, dict[str, None]] = field(default_factory=dict)  # keys of what is not known
     bindings: dict[tuple[int, str, ast.stmt], Binding] = field(default_factory=dict)
     agenda: Agenda = field(init=False)
     reads: dict[ast.expr, frozenset[str]] = field(default_factory=dict)  # names in an expression, as far as asked for

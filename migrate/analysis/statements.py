@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from migrate.analysis import containers, definitions, imports
+from migrate.analysis import containers, definitions, imports, rounds
 from migrate.analysis.entry import entered, may_swallow
 from migrate.analysis.exports import may_bind
 from migrate.analysis.expressions import evaluate
@@ -111,6 +111,10 @@ def _continue(state: State, statement: ast.stmt, frame: Frame) -> None:
 
 def _if(state: State, statement: ast.If, frame: Frame) -> None:
     evaluate(state, statement.test, frame)
+    is_body = rounds.decided(statement.test, frame.keys)
+    if is_body is not None:
+        run(state, statement.body if is_body else statement.orelse, frame)
+        return
     asked = _asked_for_a_name(statement.test, frame)
     if asked is None:
         _branches(state, frame, statement.body, statement.orelse)
@@ -133,11 +137,29 @@ def _asked_for_a_name(test: ast.expr, frame: Frame) -> tuple[str, Values, Values
 
 def _for(state: State, statement: ast.For | ast.AsyncFor, frame: Frame) -> None:
     source = evaluate(state, statement.iter, frame)
+    if isinstance(statement, ast.For):
+        turns = rounds.of_loop(state, statement, frame, evaluate)
+        if turns is not None:
+            _by_turns(state, statement, turns, frame)
+            return
 
     def head() -> None:
         assign(state, statement.target, iterate(state, source), frame)
 
     _loop(state, statement, frame, head)
+
+
+def _by_turns(state: State, statement: ast.For, turns: Sequence[rounds.Turn], frame: Frame) -> None:
+    """Run the body for one key after the other; nothing leaves such a loop before its end."""
+    state.loops[statement] = frame.unit.original
+    again, around, keys = frame.again, frame.round, frame.keys
+    for turn in turns:
+        frame.again, frame.round, frame.keys = [], turn.round, keys | turn.keys
+        for name, values in turn.given:
+            assign(state, name, values, frame)
+        run(state, statement.body, frame)
+        frame.names = merged([*([] if frame.ended else [frame.names]), *frame.again] or [frame.names])
+    frame.again, frame.round, frame.keys, frame.ended = again, around, keys, False
 
 
 def _while(state: State, statement: ast.While, frame: Frame) -> None:

@@ -52,4 +52,4 @@ def _set_item(state: State, target: ast.Subscript, values: Values, frame: Frame)
             for name in texts(keys):
                 members.set_attribute(state, owner, name, values)
         else:
-            containers.put(state, owner, target.slice, values)
+            containers.put(state, owner, target.slice, values, frame.keys)

@@ -233,9 +233,9 @@ def _settle(facts: Facts, loops: Loops, program: Program, *, review: bool) -> No
     program.turnings = turnings(facts, program.training)
     by_turns = [turning.loop for turning in program.turnings]
     program.flagged = flagged(facts, [loop for loop in program.training if loop not in by_turns])
-    keys = {turning.origin: turning.key for turning in program.turnings}
+    by_key = frozenset(turning.origin for turning in program.turnings)
     units = frozenset(loop.unit for loop in program.training)
-    wanted = Wanted(optimizers, models, program.training_loaders, keys, units)
+    wanted = Wanted(optimizers, models, program.training_loaders, by_key, units)
     home = find(facts, wanted)
     home, wanted = _held_by_wholes(facts, home, wanted)
     home, program.loaders = parted(facts, loops, wanted, home)

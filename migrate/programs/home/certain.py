@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
+from migrate.analysis.roles import Role, origins, texts
+from migrate.analysis.rounds import decided
+from migrate.analysis.state import KEYS
 from migrate.analysis.syntax import FUNCTIONS, is_main_guard
 from migrate.analysis.units import Module
 from migrate.programs.values.sources import by_attribute
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 
 _AT_TIMES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler)
 _BY_A_TEST = (ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.Try, ast.ExceptHandler, ast.Match)
+
+
+_NO_TURNS: Mapping[ast.AST, str] = {}
 
 
 def is_attribute_there(facts: Facts, key: str, role: Role, made: set[ast.AST]) -> bool:
@@ -53,12 +59,22 @@ def _is_tested(facts: Facts, node: ast.AST) -> bool:
 def is_item_there(facts: Facts, container: ast.AST, key: str, role: Role, made: set[ast.AST]) -> bool:
     """Whether objects always lie in a container under a key: it was made with them, or they were put there."""
     source = facts.source(container)
-    if isinstance(source, ast.Dict):
-        if any(isinstance(each, ast.Constant) and each.value == key for each in source.keys):
+    if isinstance(source, (ast.Dict, ast.DictComp)):
+        if _has_key(facts, container, key):
             return True
     elif isinstance(source, ast.List) or (isinstance(source, ast.Call) and (source.args or source.keywords)):
         return True
-    return _is_certain(facts, list(_items(facts, key, role, made)))
+    turns = {loop: text for origin in made for loop, text in facts.singles.turns(origin).items()}
+    return _is_certain(facts, list(_items(facts, key, role, made)), turns)
+
+
+def _has_key(facts: Facts, held: ast.AST, key: str) -> bool:
+    """Whether a list has a key, or a dictionary was made with it."""
+    source = facts.source(held)
+    if isinstance(source, ast.DictComp):
+        return any(value.origin is not None and _has_key(facts, value.origin, key) for value in facts.held(held, KEYS))
+    written = source.keys if isinstance(source, ast.Dict) else getattr(source, "elts", ())
+    return any(isinstance(each, ast.Constant) and each.value == key for each in written)
 
 
 def is_name_there(facts: Facts, name: str, role: Role, made: set[ast.AST]) -> bool:
@@ -85,14 +101,18 @@ def _items(facts: Facts, key: str, role: Role, made: set[ast.AST]) -> Iterator[a
     for module in facts.modules:
         for node in facts.tree_of(module).nodes:
             for target in node.targets if isinstance(node, ast.Assign) else ():
-                if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+                if isinstance(target, ast.Subscript) and key in texts(facts.values(target.slice)):
                     assert isinstance(node, ast.Assign)
-                    if target.slice.value == key and origins(facts.values(node.value), role) & made:
+                    if origins(facts.values(node.value), role) & made:
                         yield node
 
 
-def _is_certain(facts: Facts, placed: Sequence[ast.stmt]) -> bool:
-    """Whether one of some statements is always run: it stands under nothing, or they stand in both branches."""
+def _is_certain(facts: Facts, placed: Sequence[ast.stmt], turns: Mapping[ast.AST, str] = _NO_TURNS) -> bool:
+    """Whether one of some statements is always run: it stands under nothing, or they stand in both branches.
+
+    `turns` are loops over keys that are written out, with the key of the one round that is asked for.
+    """
+    keys = {target.id: key for loop, key in turns.items() if isinstance(target := _key_of(loop), ast.Name)}
     sides: dict[ast.If, set[bool]] = {}
     for statement in placed:
         tree = facts.tree(statement)
@@ -101,7 +121,8 @@ def _is_certain(facts: Facts, placed: Sequence[ast.stmt]) -> bool:
         for above in tree.up(statement):
             if isinstance(above, FUNCTIONS):
                 break
-            if isinstance(above, _AT_TIMES) and not is_main_guard(above):
+            is_met = (above in turns or isinstance(above, ast.If)) and _is_always_met(above, keys)
+            if isinstance(above, _AT_TIMES) and not is_main_guard(above) and not is_met:
                 around.append((above, below))
             below = above
         if not around:
@@ -110,3 +131,16 @@ def _is_certain(facts: Facts, placed: Sequence[ast.stmt]) -> bool:
         if isinstance(outer, ast.If):
             sides.setdefault(outer, set()).add(any(inner is each for each in outer.body))
     return any(len(both) == 2 for both in sides.values())
+
+
+def _is_always_met(above: ast.AST, keys: Mapping[str, str]) -> bool:
+    """Whether a round comes to all that it has to make: it leaves nothing out, and its key has decided the branch."""
+    if isinstance(above, ast.If):
+        return decided(above.test, keys) is not None
+    return not any(isinstance(inner, ast.Continue) for inner in ast.walk(above))
+
+
+def _key_of(loop: ast.AST) -> ast.AST | None:
+    """The name of the key in a loop over keys or items."""
+    target = loop.target if isinstance(loop, ast.For) else None
+    return target.elts[0] if isinstance(target, ast.Tuple) else target

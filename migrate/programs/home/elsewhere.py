@@ -35,7 +35,7 @@ def parted(facts: Facts, loops: Loops, wanted: Wanted, together: Home | None) ->
     Those are none where the loaders have names at home: `together`, unless that would leave the raw model in the object
     that trains it.
     """
-    if wanted.keys or not wanted.loaders:
+    if wanted.by_key or not wanted.loaders:
         return together, ()
     if together is not None:
         if not _leaves_raw(facts, loops, together, wanted) and not _handed_by_module(facts, together, wanted):

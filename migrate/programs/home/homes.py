@@ -7,7 +7,7 @@ its object, prepare is called there, and the accelerator is made by what makes t
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
@@ -19,7 +19,7 @@ from migrate.programs.reach.callees import entered, reached
 from migrate.programs.reach.outsiders import is_inside_model, units_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
 
@@ -35,12 +35,12 @@ class Home:
     start: Unit
     entry: ast.AST | None = None  # None: they are one, or the accelerator is made by an `__init__`
     is_wide: bool = False  # whether parameters and what objects hold count as names
-    keys: Mapping[ast.AST, str] = field(default_factory=dict)
+    by_key: frozenset[ast.AST] = frozenset()
 
     def named(self, facts: Facts, role: Role, wanted: set[ast.AST] | None) -> tuple[Named, ...]:
         """The names of objects of a role; None: of all."""
         return (
-            reachable(facts, self.unit, role, wanted, self.keys)
+            reachable(facts, self.unit, role, wanted, self.by_key)
             if self.is_wide
             else bound(facts, self.unit, role, wanted)
         )
@@ -53,7 +53,7 @@ class Wanted:
     optimizers: set[ast.AST]
     models: set[ast.AST]
     loaders: set[ast.AST]
-    keys: Mapping[ast.AST, str] = field(default_factory=dict)  # of loaders in a dictionary: the one that is trained on
+    by_key: frozenset[ast.AST] = frozenset()  # the loaders that have to be prepared where a dictionary holds them
     trains: frozenset[Unit] = frozenset()  # the units of the training loops
 
 
@@ -63,7 +63,7 @@ def find(facts: Facts, wanted: Wanted, *, everywhere: bool = False) -> Home | No
         unit
         for unit in facts.units_naming(wanted.optimizers or wanted.models)
         if (everywhere or facts.is_editable(unit))
-        and not wanted.keys
+        and not wanted.by_key
         and _names_all(facts, unit, wanted, is_wide=False)
         and not others_run_raw(facts, unit, bound(facts, unit, Role.LOADER, wanted.loaders))
     ]
@@ -82,7 +82,7 @@ def _leading(facts: Facts, fitting: list[Unit], wanted: Wanted) -> Unit:
 
 
 def _names_all(facts: Facts, unit: Unit, wanted: Wanted, *, is_wide: bool) -> bool:
-    home = Home(unit, unit, is_wide=is_wide, keys=wanted.keys)
+    home = Home(unit, unit, is_wide=is_wide, by_key=wanted.by_key)
     optimizers = home.named(facts, Role.OPTIMIZER, wanted.optimizers)
     models = home.named(facts, Role.MODEL, wanted.models) if wanted.models else ()
     loaders = home.named(facts, Role.LOADER, wanted.loaders)
@@ -105,7 +105,7 @@ def _wide(facts: Facts, wanted: Wanted, *, everywhere: bool) -> Iterator[Home]:
             continue
         if not _is_in_time(facts, unit, given, wanted):
             continue
-        home = _started(facts, unit, given, wanted.keys)
+        home = _started(facts, unit, given, wanted.by_key)
         if home is not None and (everywhere or facts.is_editable(home.start)):
             leads = wanted.trains <= units_from(facts, unit)
             found.append((_held_beside(facts, unit, wanted), len(given), isinstance(unit, Module), not leads, home))
@@ -116,7 +116,7 @@ def _is_in_time(facts: Facts, unit: Unit, given: list[Named], wanted: Wanted) ->
     """Whether a unit has all that it is given, once, and leads to the training that has the prepared ones from it."""
     if any(comes_again(facts, unit, each) for each in given) or _trains_at_once(facts, unit, wanted):
         return False
-    if others_run_raw(facts, unit, reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.keys)):
+    if others_run_raw(facts, unit, reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.by_key)):
         return False
     of_modules = [each for each in given if each.module is not None]
     if of_modules and not wanted.trains <= units_from(facts, unit):
@@ -161,7 +161,7 @@ def _named(facts: Facts, unit: Unit, wanted: Wanted) -> list[Named]:
     return [
         *reachable(facts, unit, Role.OPTIMIZER, wanted.optimizers),
         *reachable(facts, unit, Role.MODEL, wanted.models),
-        *reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.keys),
+        *reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.by_key),
     ]
 
 
@@ -180,18 +180,18 @@ def entered_again(facts: Facts, wanted: Wanted) -> tuple[Unit, Named, ast.AST] |
     return None
 
 
-def _started(facts: Facts, unit: Unit, given: list[Named], keys: Mapping[ast.AST, str]) -> Home | None:
+def _started(facts: Facts, unit: Unit, given: list[Named], by_key: frozenset[ast.AST]) -> Home | None:
     """The home with what makes the objects that it is given: there the accelerator is made. None: no one such place."""
     if not given:
-        return Home(unit, _first_init(facts, unit), is_wide=True, keys=keys)
+        return Home(unit, _first_init(facts, unit), is_wide=True, by_key=by_key)
     mine = {origin for each in given for origin in each.origins}
     start, entry = unit, None
     for _ in range(_DEEPEST):
         if isinstance(start, Function) and _is_held(facts, start, mine):
             init = _constructor(start)
-            return None if init is None else Home(unit, init, is_wide=True, keys=keys)
+            return None if init is None else Home(unit, init, is_wide=True, by_key=by_key)
         if isinstance(start, Module) or not _is_handed(facts, start, mine):
-            return Home(unit, start, entry, is_wide=True, keys=keys)
+            return Home(unit, start, entry, is_wide=True, by_key=by_key)
         callers = facts.callers(start)
         above = {id(call.caller): call.caller for call in callers}
         if len(above) != 1 or any(call.handed is not None for call in callers):

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from migrate.analysis.state import Binding
 
 
-_NO_KEYS: dict[ast.AST, str] = {}
-
-
 @dataclass(frozen=True, slots=True)
 class Named:
     """An object of the program under the name it has at home."""
@@ -99,6 +96,7 @@ class _Bound(dict[tuple["Unit", Role], tuple[tuple["Binding", set["ast.AST"]], .
             for binding in self._facts.bindings_in(unit)
             if (found := origins(binding.values, role))
             and not isinstance(binding.statement, (ast.For, ast.AsyncFor))
+            and binding.statement is _whole(self._facts, binding.statement)  # else it is that of one round
             and not stays_itself(binding.statement, binding.target)
             and _is_reachable(binding.target, unit)
         )
@@ -106,15 +104,15 @@ class _Bound(dict[tuple["Unit", Role], tuple[tuple["Binding", set["ast.AST"]], .
 
 
 def reachable(
-    facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None, keys: Mapping[ast.AST, str] = _NO_KEYS
+    facts: Facts, unit: Unit, role: Role, wanted: set[ast.AST] | None, by_key: frozenset[ast.AST] = frozenset()
 ) -> tuple[Named, ...]:
     """The names of `bound`, and for other objects those through parameters and through what the unit's objects hold.
 
-    `keys` says of loaders that one expression makes for a dictionary which of them is meant.
+    `by_key` are loaders that have to be prepared where a dictionary holds them.
     """
-    named = [each for each in bound(facts, unit, role, wanted) if not each.origins & keys.keys()]
+    named = [each for each in bound(facts, unit, role, wanted) if not each.origins & by_key]
     seen = {origin for each in named for origin in each.origins}
-    for other in _further(facts, unit, role, keys) if keys else facts.once(_Further).of(unit, role):
+    for other in facts.once(_Further).of(unit, role):
         mine = other.origins if wanted is None else other.origins & wanted
         if mine and not mine & seen:
             seen |= mine
@@ -131,14 +129,20 @@ def _filled(facts: Facts, unit: Unit, made: Iterable[ast.AST]) -> tuple[ast.stmt
         for node in facts.own(unit)
         if node in sources or (isinstance(node, ast.Call) and any(target in makers for target in facts.targets(node)))
     )
-    return tuple(dict.fromkeys(facts.tree(node).statement(node) for node in found))
+    return tuple(dict.fromkeys(_whole(facts, facts.tree(node).statement(node)) for node in found))
 
 
-def _further(facts: Facts, unit: Unit, role: Role, keys: Mapping[ast.AST, str]) -> Iterator[Named]:
+def _whole(facts: Facts, statement: ast.stmt) -> ast.stmt:
+    """A statement, or the loop around it that makes several objects, one for each of its keys."""
+    around = (above for above in facts.tree(statement).up(statement) if isinstance(above, ast.stmt))
+    return next((above for above in around if above in facts.singles.by_key), statement)
+
+
+def _further(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
     """The names of objects that a unit does not bind itself."""
     yield from _parameters(unit, role)
     yield from _attributes(facts, unit, role)
-    yield from _items(facts, unit, role, keys)
+    yield from _items(facts, unit, role)
     if role is Role.LOADER:
         yield from _of_modules(facts, unit, role)
 
@@ -153,7 +157,7 @@ class _Further:
     def of(self, unit: Unit, role: Role) -> tuple[Named, ...]:
         """The names of objects that a unit does not bind itself."""
         if (unit, role) not in self._found:
-            self._found[unit, role] = tuple(_further(self._facts, unit, role, _NO_KEYS))
+            self._found[unit, role] = tuple(_further(self._facts, unit, role))
         return self._found[unit, role]
 
 
@@ -265,17 +269,13 @@ def _holders(role: Role) -> tuple[Role, ...]:
     return (Role.INSTANCE,) if role is Role.MODEL else (Role.INSTANCE, Role.MODEL)
 
 
-def _items(facts: Facts, unit: Unit, role: Role, keys: Mapping[ast.AST, str]) -> Iterator[Named]:
+def _items(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
     """What a dictionary or a list holds: `loaders["train"]`, `loaders[0]`."""
     for owner, values, statements, module in _owners(facts, unit):
         found = facts.inside(values, role, 1)
         if len(values) != 1 or not found:
             continue
         (value,) = values
-        if len(found) == 1 and found <= keys.keys():
-            (origin,) = found
-            yield Named(f"{owner}[{_quoted(facts, origin, keys[origin])}]", role, frozenset(found), statements, module)
-            continue
         assert value.origin is not None
         held = {key: origins(inner, role) for key, inner in facts.holding(value.origin).items()}
         for key, mine in held.items():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, Values, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments, defaults_of, line_of
-from migrate.analysis.units import Class, Function, Module
+from migrate.analysis.units import Class, Function, Module, is_local
 from migrate.programs.home.aliases import trained_by
 from migrate.programs.prepare.filled_below import is_filled_below
 from migrate.programs.prepare.irregular import averages_after_backward
@@ -120,7 +120,9 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
         mine = mine - looked_at
     elif isinstance(node, ast.Assign):
         is_over = _runs_over(facts, facts.values(node.value))
-        others = [target for target in node.targets if is_over or ast.unparse(target) not in names]
+        others = [
+            t for t in node.targets if is_over or not (ast.unparse(t) in names or _is_by_key(facts, t, mine, names))
+        ]
         is_new = any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in others)
         is_from = (
             isinstance(node.value, (ast.Attribute, ast.Subscript)) and getattr(node.value, "attr", "") not in _SELF
@@ -128,6 +130,18 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
         given = [node.value] if is_new or is_from else []
     held = (facts.values(each) for each in given)
     return {origin for values in held for origin in (origins(values, *_KEPT) | facts.loaders(values)) & mine}
+
+
+def _is_by_key(facts: Facts, target: ast.expr, mine: set[ast.AST], names: set[str]) -> bool:
+    """`loaders[k] = DataLoader(data[k])`, once for each key: whether these are the names of what is put there."""
+    statement = facts.tree(target).statement(target)
+    if not isinstance(target, ast.Subscript) or not isinstance(statement, ast.Assign):
+        return False
+    made = (origins(facts.values(statement.value), *_KEPT) | facts.loaders(facts.values(statement.value))) & mine
+    around = list(facts.tree(statement).up(statement))
+    keys = ([key for loop, key in facts.singles.turns(origin).items() if loop in around] for origin in made)
+    owner = ast.unparse(target.value)
+    return all(any(f"{owner}[{key!r}]" in names for key in each) for each in keys)
 
 
 def _is_held(facts: Facts, origin: ast.AST, objects: Collection[ast.AST | None]) -> bool:
@@ -197,7 +211,7 @@ def _in_names(
             models = set()  # by this name it is only looked at, saved, or run where no gradients flow
         if not is_filled_below(facts, binding, units, stage):
             models |= facts.inside(binding.values, Role.MODEL) & mine
-        for unit in readers if loaders or models else ():
+        for unit in _reading(readers, binding.target, program.home) if loaders or models else ():
             for node in facts.own(unit):
                 is_late = unit is not program.home or line_of(node) > end
                 if not is_late or not isinstance(node, ast.Name) or node.id != binding.target:
@@ -207,6 +221,11 @@ def _in_names(
                 if isinstance(node.ctx, ast.Load) and (loaders or _is_run(facts, node)):
                     return binding.statement
     return None
+
+
+def _reading(readers: Collection[Unit], name: str, home: Unit) -> Iterator[Unit]:
+    """The units that mean the home's name by it, and have none of their own."""
+    return (unit for unit in readers if unit is home or not is_local(unit, name))
 
 
 def _runs_over(facts: Facts, values: Values) -> bool:

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placement: Placement) -> Iterator[Refusal]:
     """Objects that the analysis cannot tell apart: one of them would be prepared, and all taken for prepared."""
     assert program.home is not None
-    of_one = {turning.origin for turning in program.turnings if isinstance(turning.held, ast.DictComp)}
     for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
-        for origin in sorted(named.origins - of_one, key=line_of):
+        for origin in sorted(named.origins, key=line_of):
             again = facts.singles.again(origin, *_maker(facts, program, placement, named, origin))
             if again is not None:
                 source = facts.source(origin)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.state import ELEMENT
 from migrate.programs.training.pairs import container
 from migrate.programs.training.phases import Phase, Phases
-from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,11 +28,11 @@ class Turning:
     """A loop over one of the loaders of a dictionary, chosen by the phase."""
 
     loop: LoopFact
-    origin: ast.AST  # where the loader that is trained on is made, all of them by one expression of a comprehension
-    held: ast.DictComp | ast.Dict  # what makes the dictionary
+    origin: ast.AST  # where the loader that is trained on is made
+    held: ast.AST  # what makes the dictionary
     key: str  # of the loader that is trained on
     test: ast.expr  # holds where it trains
-    others: frozenset[ast.AST] = frozenset()  # where the other loaders are made, if that is elsewhere
+    others: frozenset[ast.AST]  # where the other loaders are made
 
     @property
     def trains(self) -> str:
@@ -67,22 +67,18 @@ def _turning(facts: Facts, loop: LoopFact) -> Turning | None:
     if len(flag.trains) != 1 or not isinstance(flag.trains[0], str):
         return None
     item = _item(loop, flag.subject)
-    held = _held(facts, item) if item is not None else None
-    if isinstance(held, ast.Dict):
-        return _of_literal(facts, loop, held, flag)
-    if len(loop.loaders) != 1:
-        return None
-    (origin,) = loop.loaders
-    if held is None or flag.trains[0] not in _keys(facts, held) or facts.source(origin) is not held.value:
-        return None
-    return Turning(loop, origin, held, flag.trains[0], flag.test)
+    held = container(facts, item.value) if item is not None else None
+    return None if held is None else _among(facts, loop, held, flag)
 
 
-def _of_literal(facts: Facts, loop: LoopFact, held: ast.Dict, flag: Flag) -> Turning | None:
+def _among(facts: Facts, loop: LoopFact, held: ast.AST, flag: Flag) -> Turning | None:
     """`{"train": train_loader, "val": val_loader}`: a loader of its own under each key."""
-    key = str(flag.trains[0])
-    by_key = {name: origins(values, Role.LOADER) for name, values in facts.holding(held).items()}
-    if any(not isinstance(each, ast.Constant) for each in held.keys) or len(by_key.get(key, ())) != 1:
+    key, holding = str(flag.trains[0]), facts.holding(held)
+    by_key = {name: origins(values, Role.LOADER) for name, values in holding.items()}
+    source = facts.source(held)
+    if isinstance(source, ast.Dict) and any(not isinstance(each, ast.Constant) for each in source.keys):
+        return None
+    if ELEMENT in holding or len(by_key.get(key, ())) != 1:
         return None
     (origin,) = by_key[key]
     others = {made for name, mine in by_key.items() if name != key for made in mine}
@@ -100,35 +96,6 @@ def _item(loop: LoopFact, subject: ast.expr) -> ast.Subscript | None:
     return asked[0] if len(asked) == len(items) == 1 else None
 
 
-def _held(facts: Facts, item: ast.Subscript) -> ast.DictComp | ast.Dict | None:
-    made = container(facts, item.value)
-    return made if isinstance(made, (ast.DictComp, ast.Dict)) else None
-
-
-def _keys(facts: Facts, held: ast.DictComp) -> list[str]:
-    """`{x: DataLoader(...) for x in ["train", "val"]}`, `{x: DataLoader(data) for x, data in data_sets.items()}`."""
-    first = held.generators[0]
-    target, over = first.target, first.iter
-    if isinstance(target, ast.Tuple) and isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute):
-        if over.func.attr == "items" and len(target.elts) == 2:
-            target, over = target.elts[0], over.func.value
-    if len(held.generators) > 1 or first.ifs or not isinstance(held.key, ast.Name):
-        return []
-    return _texts(facts, over) if ast.unparse(target) == held.key.id else []
-
-
-def _texts(facts: Facts, over: ast.expr) -> list[str]:
-    """The texts that are gone through: a list of them or the keys of a dictionary, also by a name."""
-    made = facts.once(Sources).given(over).only if isinstance(over, (ast.Name, ast.Attribute)) else over
-    if isinstance(made, ast.DictComp):
-        return _keys(facts, made)
-    if not isinstance(made, (ast.List, ast.Tuple, ast.Dict)):
-        return []
-    parts = made.keys if isinstance(made, ast.Dict) else made.elts
-    texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-    return texts if len(texts) == len(parts) else []
-
-
 def misread(facts: Facts, turning: Turning, until: int) -> ast.AST | None:
     """A place that takes the loaders out in another way than the loop; the others by name, or any until a line, may."""
     for module in facts.modules:
@@ -144,7 +111,9 @@ def misread(facts: Facts, turning: Turning, until: int) -> ast.AST | None:
                 return parent
             if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and not is_early:
                 return node
-            if isinstance(parent, ast.Subscript) and not (is_early or turning.asks(parent) or _other(turning, parent)):
+            if isinstance(parent, ast.Subscript) and not (
+                is_early or turning.asks(parent) or _other(turning, parent) or _is_put(facts, turning, parent)
+            ):
                 above = tree.parents[parent]
                 if not (isinstance(above, ast.Attribute) and above.attr == "dataset"):  # the same for all of them
                     return parent
@@ -153,3 +122,10 @@ def misread(facts: Facts, turning: Turning, until: int) -> ast.AST | None:
 
 def _other(turning: Turning, item: ast.Subscript) -> bool:
     return isinstance(item.slice, ast.Constant) and item.slice.value != turning.key
+
+
+def _is_put(facts: Facts, turning: Turning, item: ast.Subscript) -> bool:
+    """Whether the loaders are put into the dictionary there."""
+    statement = facts.tree(item).parents[item]
+    made = origins(facts.values(statement.value), Role.LOADER) if isinstance(statement, ast.Assign) else set()
+    return isinstance(item.ctx, ast.Store) and bool(made & {turning.origin, *turning.others})

@@ -95,7 +95,7 @@ for phase in ["train", "val"]:  #: phase: text
 # === a comprehension over names
 from torch.utils.data import DataLoader
 loaders = {name: DataLoader(sets[name]) for name in ["train", "val"]}
-for x in loaders["train"]:  #: evaluation over dataloader@2; x: batch
+for x in loaders["train"]:  #: evaluation over dataloader@2#2; x: batch
     use(x)
 
 # === the keys of a dictionary are not what it holds

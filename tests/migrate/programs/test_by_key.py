@@ -1,0 +1,118 @@
+"""Loaders that a comprehension or a loop makes, one for each of some keys, and that are asked for by key."""
+
+import pytest
+
+PROGRAM = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+def fetch(kinds):
+    loaders = {{}}
+    for split in ["train", "val", "test"]:
+        if split in kinds:
+            if split == "train":
+                loader = DataLoader(data[split], batch_size=4, shuffle=True)
+            else:
+                loader = DataLoader(data[split], batch_size=4)
+            loaders[split] = loader
+    return loaders
+
+{made}
+net = nn.Linear(1, 1)
+opt = optim.SGD(net.parameters(), lr=0.1)
+for x, y in {train}:
+    opt.zero_grad()
+    net(x).sum().backward()
+    opt.step()
+net.eval()
+total = 0.0
+with torch.no_grad():
+    for x, y in {val}:
+        total += net(x).sum().item()
+print(total)
+"""
+KEYS = '["train", "val"]'
+COMPREHENSION = f'loaders = {{k: DataLoader(data[k], batch_size=4, shuffle=k == "train") for k in {KEYS}}}'
+LOOP = f"loaders = {{}}\nfor k in {KEYS}:\n    loaders[k] = DataLoader(data[k], batch_size=4)"
+SETS = "sets = {k: torch.utils.data.TensorDataset(x[k]) for k in ['train', 'val']}\n"
+ITEMS = 'loaders["train"]', 'loaders["val"]'
+KNOWN = {
+    "a comprehension": (COMPREHENSION, *ITEMS),
+    "keys by a name": (COMPREHENSION.replace(KEYS, "NAMES").replace("loaders =", f"NAMES = {KEYS}\nloaders ="), *ITEMS),
+    "the items of a dictionary": (
+        'data = {"train": one, "val": other}\nloaders = {k: DataLoader(d, batch_size=4) for k, d in data.items()}',
+        *ITEMS,
+    ),
+    "one over the keys of another": (SETS + "loaders = {k: DataLoader(sets[k], batch_size=4) for k in sets}", *ITEMS),
+    "a loop": (LOOP, *ITEMS),
+    "a loop with a name for each round": (
+        LOOP.replace("loaders[k] =", "loader =") + "\n    loaders[k] = loader",
+        *ITEMS,
+    ),
+    "names that are taken from it": (f"{COMPREHENSION}\na, b = loaders['train'], loaders['val']", "a", "b"),
+    "of a function that makes some of them": (
+        f"loaders = fetch({KEYS})\na = loaders['train']\nb = loaders['val']",
+        "a",
+        "b",
+    ),
+    "of two calls of it": ("a = fetch(['train'])['train']\nb = fetch(['val'])['val']", "a", "b"),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_each_key_has_a_loader_of_its_own(decide, name):
+    made, train, val = KNOWN[name]
+    program, conversion = decide(PROGRAM.format(made=made, train=train, val=val))
+
+    assert not program.refusals
+    objects = conversion.placement.stages.first.objects
+    assert [named.target for named in objects] == [train, val, "net", "opt"]
+
+
+UNKNOWN = {
+    "keys that a user gives": (f"import sys\n{COMPREHENSION.replace(KEYS, 'sys.argv[1:]')}", *ITEMS),
+    "keys that are there at times": (COMPREHENSION.replace(KEYS, f"{KEYS} if k in data"), *ITEMS),
+    "the name that the last round leaves": (
+        LOOP.replace("loaders[k] =", "loader =") + "\n    loaders[k] = loader",
+        'loaders["train"]',
+        "loader",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_is_not_known_to_be_there_is_not_asked_for(decide, name):
+    made, train, val = UNKNOWN[name]
+    program, conversion = decide(PROGRAM.format(made=made, train=train, val=val))
+
+    assert conversion is None
+    assert {refusal.code for refusal in program.refusals} <= {"MIG901", "MIG104"}
+
+
+def test_a_round_that_may_be_left_out_is_prepared_where_it_is_made(decide):
+    made = LOOP.replace(KEYS, '["train", "val", "test"]').replace(":\n", ":\n    if k not in data:\n        continue\n")
+    program, conversion = decide(PROGRAM.format(made=made, train=ITEMS[0], val=ITEMS[1]))
+
+    assert not program.refusals
+    assert [named.target for named in conversion.placement.stages.first.objects] == ["net", "opt"]
+
+
+def test_a_key_that_a_dictionary_gets_at_times_is_left_out(decide):
+    made = 'data = {"train": one}\nif other:\n    data["val"] = other\n' + COMPREHENSION.replace(KEYS, "data")
+    program, conversion = decide(PROGRAM.format(made=made, train=ITEMS[0], val=ITEMS[1]))
+
+    assert not program.refusals
+    assert [named.target for named in conversion.placement.stages.first.objects] == ['loaders["train"]', "net", "opt"]
+
+
+def test_models_under_keys(decide):
+    text = PROGRAM.format(made=COMPREHENSION, train=ITEMS[0], val=ITEMS[1])
+    text = text.replace("net = nn.Linear(1, 1)", 'nets = {k: nn.Linear(1, 1) for k in ["a", "b"]}')
+    text = text.replace("net.parameters()", 'nets["a"].parameters()')
+    text = text.replace("net(", 'nets["a"](').replace("net.eval", 'nets["a"].eval')
+    program, conversion = decide(text)
+
+    assert not program.refusals
+    objects = [named.target for named in conversion.placement.stages.first.objects]
+    assert objects == ['loaders["train"]', 'loaders["val"]', 'nets["a"]', "opt"]
