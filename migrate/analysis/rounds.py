@@ -215,8 +215,8 @@ def _keys(state: State, held: ast.AST, depth: int = 4) -> list[str]:
         return []
     first: list[str] = []
     if isinstance(source, ast.DictComp):
-        (value,) = inside.get(KEYS, frozenset()) if len(inside.get(KEYS, ())) == 1 else (None,)
-        if value is None or value.origin is None or not (first := _keys(state, value.origin, depth - 1)):
+        given = [value.origin for value in inside.get(KEYS) or () if value.origin is not None]
+        if len(given) != 1 or not (first := _keys(state, given[0], depth - 1)):
             return []
     elif not isinstance(source, ast.Dict) or len(first := texts_in(source.keys)) < len(source.keys):
         return []
