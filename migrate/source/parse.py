@@ -28,13 +28,30 @@ DEEPEST = 200 if (3, 12) <= sys.version_info < (3, 12, 2) else 1000
 PYTHON_2 = (
     ("print statement", rb"""^\s*(?:.*[:;])?\s*print(?:\s*["'`]|\s+[\w{~])"""),
     ("exec statement", rb"""^\s*(?:.*[:;])?\s*exec\s+["'\w]"""),
-    ("`except Error, name`", rb"^\s*except\s[^:#]*,\s*\w+\s*:"),
+    ("`except Error, name`", rb"^\s*except\s[^:#]*,\s*[a-z_]\w*\s*:"),
     ("`raise Error, message`", rb"^\s*(?:.*[:;])?\s*raise\s+[\w.]+\s*,"),
     ("the operator <>", rb"<>"),
     ("backquotes", rb"`"),
     ("a number like 0777 or 10L", rb"(?<![\w.])(?:0\d+|\d+[lL]|0[xX][\da-fA-F]+[lL])(?![\w.])"),
     ("a ur'' string", rb"""(?<!\w)[uU][rR]["']"""),
     ("a parameter that unpacks a tuple", rb"^\s*def\s+\w+\s*\((?:[^)=]*,)?\s*\("),
+)
+# What some Python was the first to read: which, what to call it, how a line shows it; the newest first.
+NEWER = (
+    ((3, 14), "`except` with several classes and no parentheses", rb"^\s*except\b[^:#(]*,\s*[\w.]*\b[A-Z]\w*\s*:"),
+    ((3, 14), "a t-string", rb"""(?<![\w"'])(?:[tT][rR]?|[rR][tT])(?=["'])"""),
+    ((3, 13), "a type parameter with a default", rb"^\s*(?:(?:async\s+)?def|class|type)\s+\w+\s*\[[^\]]*="),
+    ((3, 12), "a `type` statement", rb"^\s*type\s+\w+\s*(?:\[.*\]\s*)?="),
+    ((3, 12), "type parameters", rb"^\s*(?:(?:async\s+)?def|class)\s+\w+\s*\["),
+    ((3, 11), "`except*`", rb"^\s*except\s*\*"),
+    ((3, 11), "a star in an index", rb"[\w\])]\[(?:[^\[\]]*,)?\s*\*"),
+    ((3, 11), "a star in an annotation", rb"\*\s*\w+\s*:\s*\*"),
+)
+# What Python 3.12 was the first to read between the braces of an f-string, which others end at the first quote or line.
+_TO_THE_BRACE = rb"""(?<![\w"'])(?:[fF][rR]?|[rR][fF])(["'])(?:(?!\1)[^{]|\{\{)*\{(?:(?!\1)[^}])*"""
+NEWER_F_STRINGS = (
+    ("an f-string that holds its own quotes", _TO_THE_BRACE + rb"\1.*\}"),
+    ("an f-string with a line break between its braces", _TO_THE_BRACE + rb"$"),
 )
 # What a notebook that was saved as a script still holds: `%matplotlib inline`, `!pip install torch`.
 IPYTHON = rb"\s*(?P<name>(?:%{1,2}|!)[A-Za-z]\w*)"
@@ -149,6 +166,10 @@ def _unparsable(error: SyntaxError, content: bytes, path: str) -> SourceError:
         what = "syntax error: `async` is a keyword since Python 3.7"
         return SourceError(what, "PyTorch's argument is called non_blocking now.", path=path, line=line)
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if newer := _newer(error, content, line):
+        first, sign = newer
+        what = f"looks like Python {first} ({sign} at line {line})"
+        return SourceError(what, f"Run migrate with Python {first} or newer (this is {version}).", path=path, line=line)
     way_out = f"Mend it; if newer syntax is meant, run migrate with that Python (this is {version})."
     if "too many nested parentheses" in error.msg or "too many levels of indentation" in error.msg:
         way_out = "Python itself does not read this: split it."
@@ -180,6 +201,17 @@ def _python_2(content: bytes, line: int) -> str:
     """What on this line is Python 2; empty if nothing is."""
     text = _without_strings(content, line)
     return next((sign for sign, pattern in PYTHON_2 if re.search(pattern, text)), "")
+
+
+def _newer(error: SyntaxError, content: bytes, line: int) -> tuple[str, str] | None:
+    """The Python newer than this one that was the first to read what is on this line, and what that is."""
+    text = _without_strings(content, line)
+    found = [(python, sign) for python, sign, pattern in NEWER if re.search(pattern, text)]
+    found += [((3, 12), sign) for sign, pattern in NEWER_F_STRINGS if re.search(pattern, _line(content, line))]
+    if "f-string expression part cannot include" in error.msg:
+        found.append(((3, 12), "a backslash or a comment between the braces of an f-string"))
+    newer = ((".".join(map(str, python)), sign) for python, sign in found if python > sys.version_info)
+    return next(newer, None)
 
 
 def _without_strings(content: bytes, line: int) -> bytes:

@@ -126,6 +126,53 @@ def test_refused_with_place_and_way_out(case):
     assert Path("good.py").read_bytes() == converted(LOOP)  # the others are processed
 
 
+NEWER = {  # by the first Python that reads it
+    "except*": (b"try:\n    pass\nexcept* (A, B):\n    pass\n", 3, (3, 11), "`except*`"),
+    "a star in an index": (b"\nx = a[0, *b]\n", 2, (3, 11), "a star in an index"),
+    "a star in an annotation": (b"def f(*args: *Ts): pass\n", 1, (3, 11), "a star in an annotation"),
+    "a type": (b"\ntype Loss = Callable[[Tensor], Tensor]\n", 2, (3, 12), "a `type` statement"),
+    "a generic function": (b"\nasync def f[T: int, *Ts](x: T) -> T: ...\n", 2, (3, 12), "type parameters"),
+    "a generic class": (b"\nclass A[T](B): ...\n", 2, (3, 12), "type parameters"),
+    "its own quotes": (b'\nprint(f"{d["loss"]:.3f}")\n', 2, (3, 12), "an f-string that holds its own quotes"),
+    "its own quotes, later": (
+        b"print(rf'{{}} {', '.join(f'{a}' for a in b)}')\n",
+        1,
+        (3, 12),
+        "an f-string that holds its own quotes",
+    ),
+    "a line break": (b"x = f'{\n  a\n}'\n", 1, (3, 12), "an f-string with a line break between its braces"),
+    "a backslash": (b"x = f'{\"\\n\".join(a)}'\n", 1, (3, 12), "a backslash or a comment between the braces"),
+    "a comment": (b"x = f'''{\n  a  # why\n}'''\n", 3, (3, 12), "a backslash or a comment between the braces"),
+    "a default": (b"\nclass A[T = int]: ...\n", 2, (3, 13), "a type parameter with a default"),
+    "several classes": (
+        b"try:\n    pass\nexcept ValueError, np.Error:\n    pass\n",
+        3,
+        (3, 14),
+        "`except` with several classes and no parentheses",
+    ),
+    "a t-string": (b"\nx = t'{a}'\n", 2, (3, 14), "a t-string"),
+}
+
+
+@pytest.mark.parametrize("case", NEWER)
+def test_syntax_of_a_newer_python_is_read_by_that_or_named(case):
+    content, line, (major, minor), sign = NEWER[case]
+    this = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if sys.version_info >= (major, minor):
+        assert parse(content, "new.py").body
+        return
+    with pytest.raises(SourceError) as said:
+        parse(content, "new.py")
+    assert str(said.value).startswith(f"new.py:{line}: looks like Python {major}.{minor} ({sign}")
+    assert str(said.value).endswith(f"line {line}). Run migrate with Python {major}.{minor} or newer (this is {this}).")
+
+
+@pytest.mark.parametrize("line", ["print(f'{a')", "print(f'{a b}', c)", "x = type[y", "x = [*a b]"])
+def test_what_no_python_reads_is_a_plain_syntax_error(line):
+    with pytest.raises(SourceError, match=r"t.py:1: syntax error: .* Mend it"):
+        parse(f"{line}\n".encode(), "t.py")
+
+
 DEEP = {
     "sum": lambda n: b"x = " + b" + ".join([b"1"] * n),
     "minus": lambda n: b"x = " + b"-" * n + b"1",
