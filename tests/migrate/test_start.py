@@ -8,11 +8,12 @@ import pytest
 
 import migrate
 
-INSTALLED = Path(migrate.__file__).resolve().parent.parent
+# What `python -S` finds: us, and tomli, which Python 3.10 reads the settings with; nothing that a .pth file brings.
+INSTALLED = [str(Path(migrate.__file__).resolve().parent.parent), *sys.path]
 CODE = """
 import atexit, gc, sys
 atexit.register(lambda: print("LEFT", gc.get_threshold()[0], gc.get_freeze_count() > 0, *sys.modules))
-sys.path.insert(0, {installed!r})
+sys.path[:] = {installed!r}
 sys.argv[1:] = {arguments!r}
 from migrate.cli import main
 main()
@@ -43,7 +44,7 @@ def here(tmp_path, monkeypatch):
 
 def left(*arguments):
     """The status of a command, and what is there when its process ends: patience, whether all is frozen, modules."""
-    code = CODE.format(installed=str(INSTALLED), arguments=list(arguments))
+    code = CODE.format(installed=INSTALLED, arguments=list(arguments))
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
     patience, frozen, *modules = done.stdout.partition("LEFT ")[2].split()
     return done.returncode, int(patience), frozen == "True", set(modules)
