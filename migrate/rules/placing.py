@@ -19,6 +19,7 @@ from migrate.programs.device.lambdas import mapped
 from migrate.programs.device.moves import Fate, Move
 from migrate.programs.device.tensor_types import cast, casts_to_gpu
 from migrate.programs.prepare.wrapped_before import wrapped_before
+from migrate.programs.values.new_lists import is_list_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -207,8 +208,8 @@ def says_nothing(statement: ast.stmt, gone: set[ast.Call]) -> bool:
 def _makes_list(conversion: Conversion, statement: ast.Assign) -> bool:
     """`images = [image.to(device) for image in images]`, where the list is changed below: a tuple cannot be."""
     name, made = statement.targets[0], statement.value
-    is_list = isinstance(made, ast.Call) and "builtins.list" in conversion.facts.called(made)
-    if not isinstance(name, ast.Name) or not (is_list or isinstance(made, ast.ListComp)):
+    is_list = isinstance(made, ast.ListComp) or is_list_call(conversion.facts, made)
+    if not isinstance(name, ast.Name) or not is_list:
         return False
     tree = conversion.facts.tree(statement)
     named = (n for n in ast.walk(tree.function(statement)) if isinstance(n, ast.Name) and n.id == name.id)

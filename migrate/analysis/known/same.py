@@ -190,7 +190,9 @@ SIZES = frozenset({"size", "dim", "numel", "nelement", "ndimension", "element_si
 SIZE_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size", "T"})
 #: What follows from the code that made a tensor or model, not from what is in it.
 FORMS = frozenset({"requires_grad", "is_leaf", "training", "is_cuda"})
-MASKS = frozenset("bool eq ne gt ge lt le isnan isfinite isinf nonzero".split())
+MASKS = frozenset(
+    "bool eq ne gt ge lt le isnan isfinite isinf nonzero logical_and logical_or logical_xor logical_not".split()
+)
 #: Exceptions that a program meets for reasons that all processes share.
 SHARED_TROUBLE = frozenset(
     """StopIteration KeyboardInterrupt ImportError ModuleNotFoundError FileNotFoundError FileExistsError KeyError

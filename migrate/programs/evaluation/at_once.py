@@ -10,12 +10,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import walk
+from migrate.programs.training.begun import WHOLE
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
-
-_LISTING = frozenset(f"builtins.{name}" for name in "list tuple set sorted".split())
 
 
 def at_once(facts: Facts, iterated: ast.expr) -> bool:
@@ -40,5 +39,5 @@ def _inside(node: ast.expr) -> list[ast.expr]:
 
 def _lists(facts: Facts, node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
-        return bool(facts.called(node) & _LISTING) and any(facts.loaders(facts.values(each)) for each in node.args)
+        return bool(facts.called(node) & WHOLE) and any(facts.loaders(facts.values(each)) for each in node.args)
     return isinstance(node, ast.Starred) and isinstance(node.ctx, ast.Load) and bool(facts.loaders(facts.values(node)))

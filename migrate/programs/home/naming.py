@@ -23,6 +23,7 @@ from migrate.programs.home.entry import set_below
 from migrate.programs.home.passing import is_passing
 from migrate.programs.reach.callees import leading, reached
 from migrate.programs.values.handing_back import is_handed_back
+from migrate.programs.values.new_lists import is_new_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -292,8 +293,7 @@ def _item(facts: Facts, container: Value, key: str) -> str | None:
     source = facts.source(container.origin)
     if container.name == MAPPING:
         return _quoted(facts, source, key) if not key.isdigit() and key.isprintable() and "\\" not in key else None
-    is_list = isinstance(source, ast.List) or (isinstance(source, ast.Call) and "builtins.list" in facts.called(source))
-    return key if is_list and key.isdigit() else None
+    return key if is_new_list(facts, source) and key.isdigit() else None
 
 
 def _quoted(facts: Facts, node: ast.AST, key: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_stored, line_of
 from migrate.programs.values.kept import FILLING, filled
+from migrate.programs.values.new_lists import is_empty_list
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
     from migrate.programs.stages import Stage
 
-_EMPTY = frozenset({"builtins.list", "builtins.dict", "collections.OrderedDict"})
+_DICTIONARIES = frozenset({"builtins.dict", "collections.OrderedDict"})
 
 
 def is_filled_below(facts: Facts, binding: Binding, units: Collection[Unit], stage: Stage) -> bool:
@@ -39,11 +40,11 @@ def is_filled_below(facts: Facts, binding: Binding, units: Collection[Unit], sta
 
 def _is_empty(facts: Facts, value: ast.expr) -> bool:
     match value:
-        case ast.List(elts=[]) | ast.Dict(keys=[]):
+        case ast.Dict(keys=[]):
             return True
-        case ast.Call(args=[], keywords=[]):
-            return bool(facts.called(value) & _EMPTY)
-    return False
+        case ast.Call(args=[], keywords=[]) if facts.called(value) & _DICTIONARIES:
+            return True
+    return is_empty_list(facts, value)
 
 
 def _filled(node: ast.AST) -> ast.expr | None:

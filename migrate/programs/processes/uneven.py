@@ -15,6 +15,7 @@ from migrate.programs.processes.junctions import iterated
 from migrate.programs.program import Refusal
 from migrate.programs.values.content import depends_on_batch, goes_by_values
 from migrate.programs.values.fillings import Fillings
+from migrate.programs.values.masks import is_mask
 from migrate.programs.values.sources import Sources
 from migrate.programs.values.takes import taken
 
@@ -158,9 +159,7 @@ def _is_uneven_call(facts: Facts, loop: LoopFact, node: ast.Call, depth: int) ->
 
 def _is_mask(facts: Facts, loop: LoopFact, index: ast.expr, depth: int) -> bool:
     """Whether an index chooses any number of items, by what a batch holds."""
-    is_logic = isinstance(getattr(index, "op", None), (ast.Invert, ast.BitAnd, ast.BitOr))
-    is_made = isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute) and index.func.attr in known.MASKS
-    if isinstance(index, ast.Compare) or is_logic or is_made:
+    if is_mask(index):
         return depends_on_batch(facts, loop, index)
     given = facts.once(Sources).given(index).expressions if isinstance(index, ast.Name) and depth else ()
     return any(_is_mask(facts, loop, each, depth - 1) for each in given)

@@ -21,6 +21,7 @@ from migrate.programs.shares.summed import is_summed
 from migrate.programs.values.aliases import aliases
 from migrate.programs.values.lists import appended, is_filled_only, is_met, nodes_of
 from migrate.programs.values.made_of import entries
+from migrate.programs.values.new_lists import is_empty_list
 from migrate.programs.values.scalars import Scalar, Scalars
 
 if TYPE_CHECKING:
@@ -109,10 +110,9 @@ class Collected:
             return all(isinstance(each, ast.Constant) and isinstance(each.value, (int, float)) for each in made.elts)
         if not isinstance(made, ast.Call):
             return False
-        names = self._facts.called(made)
-        if "collections.defaultdict" in names:  # `defaultdict(list)`: its items
+        if "collections.defaultdict" in self._facts.called(made):  # `defaultdict(list)`: its items
             return bool(made.args) and "builtins.list" in self._facts.names(made.args[0])
-        return not made.args and "builtins.list" in names
+        return is_empty_list(self._facts, made)
 
     def _is_number(self, value: ast.expr) -> bool:
         return self._scalars.kind(value) in (Scalar.FLOAT, Scalar.WHOLE)

@@ -23,7 +23,7 @@ _AT_ONCE = frozenset(f"builtins.{name}" for name in "iter enumerate reversed zip
     "itertools.cycle",
 }
 #: What takes all batches at once.
-_WHOLE = frozenset(f"builtins.{name}" for name in "list tuple sorted".split())
+WHOLE = frozenset(f"builtins.{name}" for name in "list tuple set sorted".split())
 _DEEPEST = 4
 
 
@@ -44,7 +44,7 @@ def iterators(facts: Facts, loop: ast.AST) -> Iterator[ast.Call]:
 def _begins(facts: Facts, call: ast.Call) -> bool:
     """Whether a call begins a pass over what it is given, or takes all of one: `list(loader)`."""
     names = facts.called(call)
-    return bool(names & _AT_ONCE) or (bool(names & _WHOLE) and _goes_over(facts, call, _DEEPEST))
+    return bool(names & _AT_ONCE) or (bool(names & WHOLE) and _goes_over(facts, call, _DEEPEST))
 
 
 def _goes_over(facts: Facts, call: ast.Call, depth: int) -> bool:

@@ -9,11 +9,12 @@ from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.analysis.units import Class, Function
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.assigned import assigned
+from migrate.programs.values.masks import is_mask
 from migrate.programs.values.settled import is_left_out
 from migrate.programs.values.sources import Sources, called_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Unit
@@ -114,8 +115,13 @@ def is_size(facts: Facts, node: ast.expr) -> bool:
         return is_method or "builtins.len" in called_by_name(facts, node)
     if isinstance(node, ast.Subscript):
         return isinstance(node.value, (ast.Attribute, ast.Call)) and _is_shape(node.value)
+    return _by_name(facts, node, is_size)
+
+
+def _by_name(facts: Facts, node: ast.expr, is_meant: Callable[[Facts, ast.expr], bool]) -> bool:
+    """Whether all that a name may have been given is what is asked for."""
     given = facts.once(Sources).given(node)
-    return given.complete and bool(given.expressions) and all(is_size(facts, each) for each in given.expressions)
+    return given.complete and bool(given.expressions) and all(is_meant(facts, each) for each in given.expressions)
 
 
 def _is_shape(node: ast.Attribute | ast.Call) -> bool:
@@ -260,8 +266,7 @@ def _counts_rows(facts: Facts, node: ast.expr) -> bool:
         case ast.Subscript(value=whole, slice=ast.Constant(value=0)) if isinstance(whole, (ast.Attribute, ast.Call)):
             return _is_shape(whole)
         case ast.Name():
-            given = facts.once(Sources).given(node)
-            return given.complete and bool(given.expressions) and all(_counts_rows(facts, e) for e in given.expressions)
+            return _by_name(facts, node, _counts_rows)
     return False
 
 
@@ -292,18 +297,13 @@ def _is_chosen(facts: Facts, node: ast.expr, depth: int) -> bool:
 
 
 def _is_mask(facts: Facts, node: ast.expr) -> bool:
-    """`y > 0`, `~mask`, `mask.bool()`, or a name of one."""
+    """Whether an index is a mask, or a name of one."""
     if isinstance(node, ast.Name):
         given = [value for value in assigned(facts, node) if value is not None]
-        return any(not isinstance(value, ast.Name) and _is_mask(facts, value) for value in given)
-    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
-        return isinstance(node.op, (ast.Invert, ast.BitAnd, ast.BitOr))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.attr in _TO_MASKS
-    return isinstance(node, ast.Compare)
+        return any(map(is_mask, given))
+    return is_mask(node)
 
 
-_TO_MASKS = frozenset("bool eq ne gt ge lt le isnan isfinite logical_and logical_or logical_not".split())
 _KEEPING = frozenset("clamp clamp_min float detach item to max".split())
 
 

@@ -20,6 +20,7 @@ from migrate.programs.values.begins import begins_before
 from migrate.programs.values.below import is_handed, is_handed_on, set_below, sharing
 from migrate.programs.values.divided import Division, Joined, division
 from migrate.programs.values.kept import divisors_of, is_read
+from migrate.programs.values.new_lists import is_new_list
 from migrate.programs.values.numbers import is_foreign, is_number
 from migrate.programs.values.scalars import Scalars
 
@@ -117,11 +118,7 @@ def _kept(
 def is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
     """Whether a name begins as a list: `found += out.tolist()` adds no numbers up."""
     made = {v.origin for each in facts.bindings_in(loop.unit) if each.target == name for v in each.values}
-    return any(
-        isinstance(origin, (ast.List, ast.ListComp))
-        or (isinstance(origin, ast.Call) and "builtins.list" in facts.called(origin))
-        for origin in made
-    )
+    return any(isinstance(origin, ast.ListComp) or is_new_list(facts, origin) for origin in made)
 
 
 def _begins_as_tensor(facts: Facts, loop: LoopFact, name: str) -> bool:

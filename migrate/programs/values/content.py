@@ -9,6 +9,7 @@ from migrate.analysis.known import same as known
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import arguments, walk
 from migrate.programs.values.fillings import Fillings
+from migrate.programs.values.new_lists import is_empty_list
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -101,14 +102,10 @@ def _counts_steps(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     return (
         bool(fillings)
         and bool(begun)
-        and all(_is_empty(each) for each in begun)
+        and all(is_empty_list(facts, each) for each in begun)
         and all(_is_of_each_step(facts, loop, each) for each in fillings)
         and not any(_is_handed_on(facts, each, name.id) for each in facts.own(loop.unit))
     )
-
-
-def _is_empty(node: ast.expr) -> bool:
-    return isinstance(node, ast.List) and not node.elts
 
 
 def _is_of_each_step(facts: Facts, loop: LoopFact, filling: ast.AST) -> bool:

@@ -19,6 +19,7 @@ from migrate.programs.reach.frequency import Frequency, Rate
 from migrate.programs.values.bounds import grows_at_bounds
 from migrate.programs.values.elements import elements, gone_through
 from migrate.programs.values.lengths import Moments, lengths
+from migrate.programs.values.numbers import is_zero
 from migrate.programs.values.scopes import bound_in_scope
 from migrate.programs.values.sources import Sources
 
@@ -328,7 +329,7 @@ class Counts:
             return _NOTHING
         if len(steps) == len(found):
             self._meet(Met.STEPS, node, *steps)
-        elif not all(_is_zero(side) for side, one in zip(sides, found, strict=True) if one.count is not Count.STEPS):
+        elif not all(is_zero(side) for side, one in zip(sides, found, strict=True) if one.count is not Count.STEPS):
             is_order = all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in node.ops)
             self._meet(Met.NUMBER if is_order else Met.MOMENT, node, *steps)
         return _NOTHING
@@ -394,7 +395,3 @@ class Counts:
             self._meet(met, node, measure)
         elif measure.count is Count.PER_STEP:
             self._meet(Met.SHARE, node, measure)
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0

@@ -26,7 +26,7 @@ from migrate.programs.values.additions import counted, holds_numbers
 from migrate.programs.values.divided import Division, Joined, division
 from migrate.programs.values.kept import divisors_of, is_place, sets, taken_from, uses
 from migrate.programs.values.keys import is_everywhere
-from migrate.programs.values.numbers import is_number
+from migrate.programs.values.numbers import is_number, is_zero
 from migrate.programs.values.sources import given_by
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _sets(statement: ast.stmt, name: str) -> bool:
 
 def _puts_zeros(statement: ast.stmt, name: str) -> bool:
     """`for key in keys: sums[key] = 0`."""
-    puts = {node.targets[0] for node in walk(statement) if isinstance(node, ast.Assign) and _is_zero(node.value)}
+    puts = {node.targets[0] for node in walk(statement) if isinstance(node, ast.Assign) and is_zero(node.value)}
     items = {node for node in walk(statement) if isinstance(node, ast.Subscript) and node in puts}
     return all(any(use is item.value for item in items) for use in uses(statement, name))
 
@@ -235,22 +235,18 @@ def _puts_zeros(statement: ast.stmt, name: str) -> bool:
 def _is_zeros(facts: Facts, made: ast.expr | None) -> bool:
     match made:
         case ast.Dict(values=values):
-            return all(map(_is_zero, values))
+            return all(map(is_zero, values))
         case ast.DictComp(value=value):
-            return _is_zero(value)
+            return is_zero(value)
         case ast.Call(func=ast.Attribute(attr="fromkeys"), args=[_, value]):
-            return _is_zero(value)
+            return is_zero(value)
         case ast.Call(args=[], keywords=[]):
             return bool(facts.called(made) & _DICTIONARIES)
         case ast.Call(args=[ast.Lambda(body=value)], keywords=[]):
-            return "collections.defaultdict" in facts.called(made) and _is_zero(value)
+            return "collections.defaultdict" in facts.called(made) and is_zero(value)
         case ast.Call(args=[ast.Name() as factory], keywords=[]):
             return "collections.defaultdict" in facts.called(made) and bool(facts.names(factory) & _ZEROS)
     return False
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0 and not isinstance(node.value, bool)
 
 
 def _is_plain(parents: Mapping[ast.AST, ast.AST], use: ast.expr, added: set[ast.Subscript]) -> bool:
@@ -264,7 +260,7 @@ def _is_plain(parents: Mapping[ast.AST, ast.AST], use: ast.expr, added: set[ast.
         case ast.Attribute(attr=attr) as method:
             call = parents[method]
             if attr == "setdefault" and isinstance(call, ast.Call):
-                return len(call.args) == 2 and _is_zero(call.args[1])
+                return len(call.args) == 2 and is_zero(call.args[1])
             return attr in _READING
         case ast.For(iter=over):
             return over is use

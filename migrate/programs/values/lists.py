@@ -27,6 +27,7 @@ from migrate.programs.values.below import below, is_handed_on, sharing
 from migrate.programs.values.divided import Division, Joined, division, numbers_of_batches
 from migrate.programs.values.kept import is_only_read, is_place
 from migrate.programs.values.lengths import measured
+from migrate.programs.values.new_lists import is_empty_list
 from migrate.programs.values.numbers import is_number
 from migrate.programs.values.scalars import Scalars
 from migrate.programs.values.together import is_cut, only_divided, quotients, together
@@ -145,11 +146,7 @@ def nodes_of(facts: Facts, loop: LoopFact, name: str) -> list[ast.AST]:
 def _is_empty(facts: Facts, made: Values) -> bool:
     """Whether something begins as a list with nothing in it."""
     origins = [value.origin for value in made]
-    return bool(origins) and all(
-        (isinstance(origin, ast.List) and not origin.elts)
-        or (isinstance(origin, ast.Call) and not origin.args and "builtins.list" in facts.called(origin))
-        for origin in origins
-    )
+    return bool(origins) and all(is_empty_list(facts, origin) for origin in origins)
 
 
 def _are_numbers(facts: Facts, node: ast.expr) -> bool:

@@ -164,3 +164,8 @@ def _given(facts: Facts, statement: ast.Assign, name: str) -> list[ast.expr]:
     """What a statement gives a name: of a tuple the part at its place, as far as that can be told."""
     parts = list(parted(facts, statement, name))
     return [part for part in parts if part is not None] if None not in parts else [statement.value]
+
+
+def is_zero(node: ast.expr) -> bool:
+    """Whether the number 0 is written there."""
+    return isinstance(node, ast.Constant) and node.value == 0 and not isinstance(node.value, bool)

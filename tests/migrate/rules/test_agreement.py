@@ -591,8 +591,9 @@ COUNT = "losses = []"
 LEAVE = "if len(losses) % 3 == 2:\n    break"
 
 
-def test_how_long_a_list_is_that_each_step_appends_to_is_no_question(unchanged):
-    unchanged(ready=COUNT, step=f"losses.append(loss.item())\n{LEAVE}")
+@pytest.mark.parametrize("made", ["[]", "list()"])
+def test_how_long_a_list_is_that_each_step_appends_to_is_no_question(unchanged, made):
+    unchanged(ready=COUNT.replace("[]", made), step=f"losses.append(loss.item())\n{LEAVE}")
 
 
 APART = {

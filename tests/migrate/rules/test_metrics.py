@@ -606,6 +606,7 @@ FOLDED = {
     "a function": ("loss = folded(output, y)", "is a sum"),
     "what a mask leaves": ("loss = criterion(output[y > 0], y[y > 0])", "a part of the batch"),
     "by a name": ("mask = ~torch.isnan(y)\nloss = loss + (output - y)[mask].abs().mean()", "a part of the batch"),
+    "what has no end": ("loss = loss + (output - y)[y.isinf()].abs().mean()", "a part of the batch"),
     "selected": (
         "out, y = torch.masked_select(output, y > 0), y.masked_select(y > 0)\nloss = nn.functional.mse_loss(out, y)",
         "a part of the batch",

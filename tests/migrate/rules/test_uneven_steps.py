@@ -9,6 +9,7 @@ PICKED = "rows = []\nfor row in x:\n    {}\n"
 UNEVEN = {
     "rows that are chosen": STEPS.format("x[y[:, 0] > 0]"),
     "rows of a mask with a name": f"mask = y[:, 0] > 0\n{STEPS.format('x[mask]')}",
+    "rows of two masks": STEPS.format("x[(y[:, 0] > 0).logical_and(y[:, 0] < 1)]"),
     "rows that are not a mask": f"mask = y[:, 0] > 0\n{STEPS.format('x[~mask]')}",
     "rows of a comprehension": f"rows = [row for row in x if row.sum() > 0]\n{STEPS.format('rows')}",
     "rows that are put into a list": PICKED.format("if row.sum() > 0:\n        rows.append(row)")
