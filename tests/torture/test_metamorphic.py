@@ -15,12 +15,6 @@ pytestmark = pytest.mark.torture
 PORTIONS = 6
 SHOWN = 8
 
-#: Cases whose outcome may change under a metamorphosis, and why that is right.
-MAY_DIFFER = {
-    # Refused (MIG122): meters are followed where the loop over batches is, not into a function that they are handed.
-    ("the step split off as a function", "training-meters"),
-}
-
 
 def exactly(report):
     """What is said of which line."""
@@ -73,9 +67,7 @@ def test_what_means_nothing_changes_nothing(name, portion, record, is_late, tmp_
         other = view(report_of(after, tmp_path / case.name / "after", case))
         counts["programs"] += 1
         counts["same" if one == other else "differs"] += 1
-        if one != other and (name, case.name) not in MAY_DIFFER:
+        if one != other:
             failures.append(f"{tmp_path / case.name}:\n  {one}\n  {other}")
-        elif one == other and (name, case.name) in MAY_DIFFER:
-            failures.append(f"{case.name} is the same by now: take it out of MAY_DIFFER")
     record("metamorphic", name, **counts)
     assert not failures, "\n".join(failures[:SHOWN])
