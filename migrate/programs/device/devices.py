@@ -353,10 +353,26 @@ def guard_flags(facts: Facts, node: ast.AST) -> Iterator[ast.expr | None]:
             if is_main_guard(above):
                 return
             if not asks_for_data(facts, above.test) and not asks_for_turn(above.test):
-                yield above.test if any(below is statement for statement in above.body) else None
+                is_asked = any(below is statement for statement in above.body)
+                yield above.test if is_asked else _asked_otherwise(facts, above, node)
         elif isinstance(above, ast.stmt) and not (isinstance(above, _PLAIN) or _only_moves(facts, above)):
             return
         below = above
+
+
+def _asked_otherwise(facts: Facts, above: ast.If, move: ast.AST) -> ast.expr | None:
+    """What a move below `else` stands under, where the branch above keeps on the CPU what is moved; None: not told.
+
+    `if args.cpu: model.cpu() else: model.cuda()`: other branches leave open what becomes of it there.
+    """
+    moved = ast.unparse(move.func.value) if isinstance(move, ast.Call) and isinstance(move.func, ast.Attribute) else ""
+    kept = (
+        ast.unparse(inner.func.value)
+        for statement in above.body
+        for inner in ast.walk(statement)
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and is_to_cpu(facts, inner)
+    )
+    return negated(above.test) if moved and moved in kept else None
 
 
 def _only_moves(facts: Facts, block: ast.stmt) -> bool:

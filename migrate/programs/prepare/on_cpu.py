@@ -141,9 +141,10 @@ def _check_named(facts: Facts, program: Program, test: ast.expr) -> None:
         above = above.parent
     for name in sorted({name.partition(".")[0] for name in needs(test)} - known - {*start.module.names}):
         if not hasattr(builtins, name):
+            written = next(inner for inner in ast.walk(test) if hasattr(inner, "lineno"))  # `not x` may be made of `x`
             raise NoPlace(
                 Refusal(
-                    test,
+                    written,
                     "MIG101",
                     f"{ast.unparse(test)} decides about the GPU here, and {name} is not known where the accelerator "
                     "is made",

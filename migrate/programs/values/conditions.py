@@ -74,7 +74,7 @@ def _counts_gpus(facts: Facts, test: ast.expr) -> bool:
 def as_handed(facts: Facts, test: ast.expr) -> ast.expr:
     """The flag itself, for a parameter to which all callers hand one flag."""
     for _ in range(_DEEPEST):
-        unit = facts.unit(test)
+        unit = facts.unit(test) if isinstance(test, ast.Name) else None
         if not isinstance(test, ast.Name) or not isinstance(unit, Function) or test.id not in unit.parameter_names:
             break
         given = [each for call in facts.callers(unit) for each in may_pass(call, unit, test.id)]
@@ -99,8 +99,23 @@ def one_flag(facts: Facts, tests: Collection[ast.expr]) -> ast.expr | None:
     """The flag that all of some flags come down to: `use_cuda = args.cuda`, and both are asked."""
     found = list(tests)
     if len(found) > 1:
-        found = list({ast.unparse(one): one for one in weakest([first_named(facts, test) for test in found])}.values())
+        named = [first_named(facts, _plain(test)) for test in found]
+        found = list({ast.unparse(one): one for one in weakest(named)}.values())
     return found[0] if len(found) == 1 else None
+
+
+def _plain(test: ast.expr) -> ast.expr:
+    """`args.cpu == False` as `not args.cpu`, which other places of the program say."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], _SAME | _OTHER):
+        return test
+    said = test.comparators[0].value if isinstance(test.comparators[0], ast.Constant) else None
+    if not isinstance(said, bool):
+        return test
+    return test.left if said is isinstance(test.ops[0], _SAME) else negated(test.left)
+
+
+_SAME = ast.Eq | ast.Is
+_OTHER = ast.NotEq | ast.IsNot
 
 
 def weakest(tests: Sequence[ast.expr]) -> list[ast.expr]:
