@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.entry import enter
 from migrate.analysis.expressions import evaluate
-from migrate.analysis.handing import entries, passing
+from migrate.analysis.handing import dotted, entries, passing
 from migrate.analysis.roles import Role, Value, Values
 from migrate.analysis.syntax import is_stored, own_nodes, writes
 from migrate.analysis.units import Function, Handed
@@ -45,6 +45,23 @@ def _entered(state: State, name: str, row: Enters, decorator: ast.expr, made: Va
             for parameter, values in zip(value.unit.positional, inner.positional, strict=False):
                 state.join_parameter(value.unit, parameter.arg, values)
             state.enter(value.unit)
+        if isinstance(value.unit, Function) and row.options:
+            _told(state, row.options, value.unit, node, frame)
+
+
+def _told(state: State, options: tuple[str, ...], unit: Function, command: ast.Call, frame: Frame) -> None:
+    """Give a command what its options say: `@click.option("--device")` is to `device` what `args.device` is."""
+    said = Value(Role.HOLDER, command)
+    named: set[str] = set()
+    for decorator in getattr(unit.node, "decorator_list", ()):
+        values = evaluate(state, decorator.func, frame) if isinstance(decorator, ast.Call) else frozenset()
+        if isinstance(decorator, ast.Call) and any(dotted(value) in options for value in values):
+            texts = [each.value for each in decorator.args if isinstance(each, ast.Constant)]
+            named |= {text.lstrip("-").replace("-", "_") for text in texts if isinstance(text, str)}
+    for parameter in unit.positional:
+        if parameter.arg in named:
+            value = Value(Role.METHOD, command, parameter.arg, None, said)
+            state.join_parameter(unit, parameter.arg, frozenset({value}))
 
 
 def _through(state: State, decorator: Value, unit: Function, made: Values) -> Values:

@@ -132,14 +132,16 @@ _SEARCHES: tuple[Row, ...] = (
     Calls("hyperopt.fmin", (0, "fn"), passes=(None,), often=True),
 )
 
+_OPTIONS = ("click.option", "click.argument")
+
 _COMMAND_LINES: tuple[Row, ...] = (
     Calls("fire.Fire", (0, "component")),
     Calls("typer.run", (0, "function")),
     Calls("absl.app.run", (0, "main"), passes=(None,)),
     Enters("hydra.main", (Role.HOLDER,)),
     *each(Enters, ("pyrallis", "draccus"), "wrap", passes=(Role.HOLDER,)),
-    *each(Enters, ("click",), "command group"),
-    Enters("<function>.command"),  # of what `click.group` decorates
+    *each(Enters, ("click",), "command group", options=_OPTIONS),
+    Enters("<function>.command", options=_OPTIONS),  # of what `click.group` decorates
     *each(Enters, ("typer.Typer()",), "command callback"),
     *each(Enters, ("sacred.Experiment()",), "main automain command"),
 )

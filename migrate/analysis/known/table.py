@@ -124,9 +124,13 @@ class Calls(Row):
 
 @dataclass(frozen=True, slots=True)
 class Enters(Row):
-    """A function that is decorated with it, or with what calling it gives, is called by the library, with `passes`."""
+    """A function that is decorated with it, or with what calling it gives, is called by the library, with `passes`.
+
+    `options` are decorators beside it, each of which names a parameter that the command line fills.
+    """
 
     passes: tuple[Part, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
