@@ -28,7 +28,10 @@ WRITES = frozenset(
     torchvision.io.write_video torchaudio.save librosa.output.write_wav soundfile.write pypianoroll.write
     imageio.imwrite imageio.imsave imageio.mimsave imageio.mimwrite imageio.v2.imwrite imageio.v2.imsave
     imageio.v2.mimsave imageio.v2.mimwrite imageio.v3.imwrite cv2.imwrite skimage.io.imsave scipy.misc.imsave
-    safetensors.torch.save_file safetensors.torch.save_model
+    scipy.io.mmwrite scipy.sparse.save_npz nibabel.save SimpleITK.WriteImage tifffile.imwrite tifffile.imsave
+    matplotlib.image.imsave networkx.write_gpickle skvideo.io.vwrite open3d.io.write_point_cloud
+    omegaconf.OmegaConf.save yaml.safe_dump toml.dump ujson.dump simplejson.dump sklearn.externals.joblib.dump
+    cloudpickle.dump _pickle.dump cPickle.dump faiss.write_index safetensors.torch.save_file safetensors.torch.save_model
     tqdm.tqdm.write tqdm.auto.tqdm.write tqdm.std.tqdm.write tqdm.notebook.tqdm.write
     sys.stdout.write sys.stdout.flush sys.stderr.write sys.stderr.flush
     wandb.log wandb.init wandb.finish wandb.save wandb.watch wandb.unwatch wandb.alert wandb.define_metric
@@ -91,11 +94,14 @@ FILE_METHODS = frozenset(
 ROW_WRITERS = frozenset({"csv.writer", "csv.DictWriter"})
 #: Methods that write, whatever library made the object.
 WRITING_METHODS = frozenset(
-    """savefig to_csv to_excel to_pickle to_parquet to_feather to_hdf save_pretrained save_vocabulary write_text
-    write_bytes mkdir unlink touch rmdir write_html write_image""".split()
+    """savefig to_csv to_excel to_pickle to_parquet to_feather to_hdf to_json to_json_file to_filename tofile
+    save_pretrained save_vocabulary write_text write_bytes mkdir unlink touch rmdir write_html write_image""".split()
 )
 #: Whose objects have a `save` that writes a file.
-SAVED_BY_METHOD = ("PIL.", "torch.jit.", "torchvision.transforms.", "tokenizers.", "scipy.misc.", "mido.")
+SAVED_BY_METHOD = tuple(
+    f"{library}."
+    for library in "PIL torch.jit torchvision.transforms tokenizers scipy.misc mido openpyxl xlwt gensim".split()
+)
 #: Bars that no loop runs over.
 MORE_BARS = frozenset({"rich.progress.Progress"})
 #: Bars that cannot be switched off, and are drawn by what is called on them.
@@ -123,8 +129,9 @@ PATHS = (
 )
 #: Functions whose first argument is a file or folder that they read, or enter.
 READERS = frozenset(
-    """torch.load torch.jit.load numpy.load numpy.loadtxt pandas.read_csv pandas.read_pickle joblib.load os.listdir
-    os.scandir os.chdir glob.glob PIL.Image.open torchvision.io.read_image safetensors.torch.load_file""".split()
+    """torch.load torch.jit.load numpy.load numpy.loadtxt pandas.read_csv pandas.read_pickle joblib.load
+    sklearn.externals.joblib.load scipy.sparse.load_npz omegaconf.OmegaConf.load nibabel.load os.listdir os.scandir
+    os.chdir glob.glob PIL.Image.open torchvision.io.read_image safetensors.torch.load_file""".split()
 )
 #: What reads an image that the program may have drawn.
 IMAGE_READERS = frozenset(
@@ -147,12 +154,13 @@ LOOKS = LISTING | frozenset(
 #: What puts a file where its second argument says.
 PATH_SECOND = frozenset(
     """shutil.copy shutil.copyfile shutil.copy2 shutil.copytree os.link os.symlink
-    torchvision.utils.save_image pickle.dump joblib.dump""".split()
+    torchvision.utils.save_image pickle.dump joblib.dump sklearn.externals.joblib.dump omegaconf.OmegaConf.save
+    nibabel.save SimpleITK.WriteImage faiss.write_index""".split()
 )
 #: Where its first argument says: what makes folders writes no file, and a checkpoint is read under its own path.
 PATH_FIRST = frozenset(
     """numpy.save numpy.savez numpy.savez_compressed numpy.savetxt scipy.io.savemat soundfile.write torchaudio.save
     scipy.io.wavfile.write matplotlib.pyplot.savefig torchvision.io.write_png torchvision.io.write_jpeg cv2.imwrite
     skimage.io.imsave scipy.misc.imsave imageio.imwrite imageio.imsave imageio.v2.imwrite imageio.v2.imsave
-    imageio.v3.imwrite""".split()
+    imageio.v3.imwrite scipy.sparse.save_npz tifffile.imwrite tifffile.imsave matplotlib.image.imsave""".split()
 )
