@@ -152,5 +152,12 @@ ROWS = (*_PROCESSES, *_WORKERS, *_PYTHON, *_TORCH, *_SEARCHES, *_COMMAND_LINES)
 COMMAND_LINES = frozenset(row.name for row in _COMMAND_LINES if isinstance(row, Calls))
 #: What runs a function in another process or thread.
 BESIDE = frozenset(row.name for row in (*_PROCESSES, *_WORKERS) if isinstance(row, Calls))
+#: Of these what runs it in other processes, which fill nothing of this one, and waits for what it gives, in order.
+IN_ORDER = frozenset(
+    f"{pool}.{name}"
+    for pool in _POOLS + _EXECUTORS
+    for name in ("map", "starmap", "imap", "apply")
+    if "Thread" not in pool
+)
 #: What calls a function with settings that nobody else knows.
 CHOOSING = frozenset(row.name for row in _SEARCHES if isinstance(row, Calls))

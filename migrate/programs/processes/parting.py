@@ -57,7 +57,7 @@ class _Returns(dict["Unit", tuple[ast.Return, ...]]):
 
 
 #: What calls a function in its own time. What starts the processes of the training itself is no clock.
-AT_ANY_TIME = (callers.BESIDE - distributed.LAUNCHERS) | {"threading.Timer", "signal.signal"}
+AT_ANY_TIME = (callers.BESIDE - callers.IN_ORDER - distributed.LAUNCHERS) | {"threading.Timer", "signal.signal"}
 
 
 def _around(facts: Facts, sameness: Sameness, node: ast.AST, stop: ast.AST | None) -> Iterator[ast.AST]:
