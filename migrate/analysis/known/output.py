@@ -31,7 +31,8 @@ WRITES = frozenset(
     scipy.io.mmwrite scipy.sparse.save_npz nibabel.save SimpleITK.WriteImage tifffile.imwrite tifffile.imsave
     matplotlib.image.imsave networkx.write_gpickle skvideo.io.vwrite open3d.io.write_point_cloud
     omegaconf.OmegaConf.save yaml.safe_dump toml.dump ujson.dump simplejson.dump sklearn.externals.joblib.dump
-    cloudpickle.dump _pickle.dump cPickle.dump faiss.write_index safetensors.torch.save_file safetensors.torch.save_model
+    cloudpickle.dump _pickle.dump cPickle.dump faiss.write_index safetensors.torch.save_file
+    safetensors.torch.save_model
     tqdm.tqdm.write tqdm.auto.tqdm.write tqdm.std.tqdm.write tqdm.notebook.tqdm.write
     sys.stdout.write sys.stdout.flush sys.stderr.write sys.stderr.flush
     wandb.log wandb.init wandb.finish wandb.save wandb.watch wandb.unwatch wandb.alert wandb.define_metric

@@ -246,7 +246,21 @@ def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:
         return _sums(facts, node.operand, depth)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
         return _sums(facts, node.func.value, depth)
-    return _is_sum(facts, node) or _is_summed_loss(facts, node)
+    return _is_sum(facts, node) or _is_summed_loss(facts, node) or _counts_chosen(facts, node)
+
+
+def _counts_chosen(facts: Facts, node: ast.expr) -> bool:
+    """`len(x[mask])`, `torch.nonzero(mask).size(0)`: how many of the batch a mask leaves, as its sum says, too."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=sized, attr="size"), args=[ast.Constant(value=0)]):
+            pass
+        case ast.Call(args=[sized]) if "builtins.len" in called_by_name(facts, node):
+            pass
+        case ast.Subscript(value=ast.Attribute(value=sized, attr="shape"), slice=ast.Constant(value=0)):
+            pass
+        case _:
+            return False
+    return _is_chosen(facts, sized, _DEEPEST)
 
 
 def _is_times_batch(facts: Facts, node: ast.expr) -> bool:
@@ -285,22 +299,24 @@ def _is_mean_of_chosen(facts: Facts, node: ast.expr) -> bool:
 def _is_chosen(facts: Facts, node: ast.expr, depth: int) -> bool:
     """Whether an expression is what a mask leaves of a batch: how much that is goes by the batch."""
     if isinstance(node, ast.Name) and depth:
-        given = [value for value in assigned(facts, node) if value is not None]
-        return any(_is_chosen(facts, value, depth - 1) for value in given)
+        return any(_is_chosen(facts, value, depth - 1) for value in _given(facts, node))
     if isinstance(node, ast.Subscript):
-        return _is_mask(facts, node.slice) and bool(roles(facts.values(node)) & FROM_LOADER)
+        return _is_mask(facts, node.slice) and _is_of_batch(facts, node)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    if node.func.attr == "masked_select":
-        return bool(roles(facts.values(node)) & FROM_LOADER)
+    if node.func.attr in ("masked_select", "nonzero"):
+        return _is_of_batch(facts, node)
     return not facts.called(node) and not facts.targets(node) and _is_chosen(facts, node.func.value, depth)
+
+
+def _is_of_batch(facts: Facts, node: ast.expr) -> bool:
+    return bool(roles(facts.values(node)) & FROM_LOADER) or _is_unseen(facts, node)
 
 
 def _is_mask(facts: Facts, node: ast.expr) -> bool:
     """Whether an index is a mask, or a name of one."""
     if isinstance(node, ast.Name):
-        given = [value for value in assigned(facts, node) if value is not None]
-        return any(map(is_mask, given))
+        return any(map(is_mask, _given(facts, node)))
     return is_mask(node)
 
 
@@ -313,8 +329,8 @@ def _is_sum(facts: Facts, node: ast.expr) -> bool:
         return False
     is_whole = len(node.args) == int("torch.sum" in called_by_name(facts, node)) and not node.keywords
     summed = node.args[0] if node.args else node.func.value
-    is_of_batch = roles(facts.values(node)) & FROM_LOADER or _is_unseen(facts, summed)
-    return is_whole and bool(is_of_batch) and not _is_of_losses(facts, summed)
+    is_of_batch = bool(roles(facts.values(node)) & FROM_LOADER) or _is_unseen(facts, summed)
+    return is_whole and is_of_batch and not _is_of_losses(facts, summed)
 
 
 def _is_summed_loss(facts: Facts, node: ast.expr) -> bool:

@@ -642,11 +642,21 @@ OF_CLASSES = {
         "loss = F.mse_loss(a, b, reduction='sum')\nloss /= (b > 0).sum().clamp(min=1)\nreturn loss",
         "a part of the batch",
     ),
+    "by how many there are": (
+        "there = torch.nonzero(b.sum(0) != 0).squeeze(1)\nn = len(there)\nreturn torch.log(1 + a.sum(0)).sum() / n",
+        "a part of the batch",
+    ),
+    "by how many a mask leaves": (
+        "mask = b > 0\nreturn ((a - b) ** 2)[mask].sum() / b[mask].size(0)",
+        "a part of the batch",
+    ),
+    "a mean of what a mask leaves": ("mask = b > 0\nreturn ((a - b) ** 2)[mask].mean()", "a part of the batch"),
     "a sum": ("return ((a - b) ** 2).sum()", "is a sum"),
     "summed, by the samples": ("return F.mse_loss(a, b, reduction='sum') / b.size(0)", None),
     "in place by the samples": ("loss = ((a - b) ** 2).sum()\nloss /= len(b)\nreturn loss", None),
     "columns": ("return ((a * b).sum(1) / (a.sum(1) + b.sum(1))).mean()", None),
     "by weights": ("return F.mse_loss(a, b) / self.weights.sum()", None),
+    "by the samples, of what is picked": ("rows = torch.arange(len(b))\nreturn -a[rows, 0].sum() / len(rows)", None),
 }
 
 
