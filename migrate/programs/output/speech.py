@@ -134,7 +134,8 @@ def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
     """Calls that have forms of their own wherever they stand."""
     for use in conversion.speaking_uses:
         if output.INPUT in conversion.facts.called(use.node):
-            said.inputs.append(use.node)
+            is_of_one = voice.is_left_to_one(use.node) or voice.is_written_elsewhere(use.unit)
+            said.inputs += [] if is_of_one else [use.node]
         elif output.SUMMARIES & conversion.facts.called(use.node):
             statement = conversion.facts.tree(use.node).statement(use.node)
             said.summaries += [use.node] if isinstance(statement, ast.Expr) and not voice.is_of_one(statement) else []
