@@ -150,6 +150,8 @@ ROWS = (*_PROCESSES, *_WORKERS, *_PYTHON, *_TORCH, *_SEARCHES, *_COMMAND_LINES)
 
 #: What calls a function with what the command line says.
 COMMAND_LINES = frozenset(row.name for row in _COMMAND_LINES if isinstance(row, Calls))
+#: Of these what fills the parameters of a function from there, each by its name.
+TELLING = frozenset("fire.Fire typer.run typer.Typer().command typer.Typer().callback".split())
 #: What runs a function in another process or thread.
 BESIDE = frozenset(row.name for row in (*_PROCESSES, *_WORKERS) if isinstance(row, Calls))
 #: Of these what runs it in other processes, which fill nothing of this one, and waits for what it gives, in order.

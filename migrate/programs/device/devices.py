@@ -204,6 +204,7 @@ def _named(facts: Facts, value: ast.expr) -> ast.expr | None:
     if isinstance(value, ast.Call) and "torch.device" in facts.called(value):
         return cpu_when(facts, value)
     is_told = isinstance(value, ast.Attribute) and not facts.names(value)
+    is_told |= isinstance(value, ast.Name) and is_users(facts, value, also_names=True)
     return by_text(value) if is_told or _is_setting(facts, value) else None
 
 

@@ -12,7 +12,7 @@ from migrate.analysis.units import Function
 from migrate.programs.device.choices import choices
 from migrate.programs.device.devices import is_cpu, is_move
 from migrate.programs.values.sources import Sources
-from migrate.programs.values.users import is_users
+from migrate.programs.values.users import is_of_command, is_users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -121,8 +121,9 @@ def _numbers(facts: Facts, node: ast.expr) -> Iterator[ast.expr]:
     elif isinstance(node, ast.Constant):
         if isinstance(node.value, int) and _is_chosen(facts, node):
             yield node
-    elif not facts.is_device(facts.values(node)) and not isinstance(node, ast.Call) and _is_chosen(facts, node):
-        yield node
+    elif not isinstance(node, ast.Call):
+        is_number = not facts.is_device(facts.values(node)) and _is_chosen(facts, node)
+        yield from [node] if is_number or is_of_command(facts, node) else []
 
 
 def _text(node: ast.expr) -> list[ast.expr] | None:

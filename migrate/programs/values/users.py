@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.callers import TELLING
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import is_none
+from migrate.analysis.units import Function
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -40,9 +42,20 @@ def from_settings(values: Values) -> bool:
 def is_users(facts: Facts, node: ast.expr, *, also_names: bool = False) -> bool:
     """`args.device`, or what else gives it: `config["device"]`, `get_device()`; `also_names`: or a variable."""
     values = facts.values(node)
+    if is_of_command(facts, node):
+        return True
     if isinstance(node, ast.Attribute) and node.attr == _NAME and Role.HOLDER in roles(facts.values(node.value)):
         return not facts.is_device(values) or _is_by_default(facts, node) or facts.once(_Merged).any
     return from_user(values) and (also_names or isinstance(node, (ast.Call, ast.Subscript)))
+
+
+def is_of_command(facts: Facts, node: ast.expr) -> bool:
+    """`device` of `def main(device="cuda")`, which fire or typer calls with what the command line says."""
+    unit = facts.unit(node)
+    if not isinstance(node, ast.Name) or not isinstance(unit, Function) or node.id not in unit.parameter_names:
+        return False
+    told = any(call.handed is not None and call.handed.by in TELLING for call in facts.callers(unit))
+    return told and facts.is_device(facts.values(node))
 
 
 class _Merged:

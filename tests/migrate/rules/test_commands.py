@@ -1,4 +1,4 @@
-"""Options of click: `@click.option("--device")` gives a parameter what `args.device` would be."""
+"""Options of click, fire and typer: `@click.option("--device")` gives a parameter what `args.device` would be."""
 
 import pytest
 
@@ -88,3 +88,54 @@ main()
 
 def test_an_option_is_not_taken_for_the_default_of_what_it_is_handed_to(refused_text):
     refused_text(HANDED, "MIG103", "model = self.model.to(self.device)", ["self.device is what a user names"])
+
+
+CALLED = """\
+{imports}
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+{decorator}
+def main(device: str = "cuda", epochs: int = 2):
+    torch.manual_seed(0)
+    {choice}
+    model = nn.Linear(2, 1).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+    for epoch in range(epochs):
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+
+{started}
+"""
+STARTED = {
+    "fire": {"imports": "import fire", "decorator": "", "started": "fire.Fire(main)"},
+    "typer": {"imports": "import typer", "decorator": "", "started": "typer.run(main)"},
+    "a command of typer": {
+        "imports": "import typer\n\napp = typer.Typer()",
+        "decorator": "@app.command()",
+        "started": "app()",
+    },
+}
+MADE = ["print(epochs)", 'device = torch.device(device if torch.cuda.is_available() else "cpu")']
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("name", STARTED)
+def test_what_the_command_line_fills_is_not_taken_for_its_default(convert_text, name, made):
+    report, result = convert_text(CALLED.format(choice=made, **STARTED[name]))
+
+    assert 'Accelerator(cpu=torch.device(device).type == "cpu")' in result
+    assert any("no longer chooses the GPU" in finding.message for finding in report.findings)
+
+
+def test_the_default_of_a_function_that_the_program_calls_is_what_it_says(convert_text):
+    plain = {"imports": "import os", "decorator": "", "started": "main()"}
+    _, result = convert_text(CALLED.format(choice="print(epochs)", **plain))
+
+    assert "accelerator = Accelerator()\n" in result
