@@ -36,7 +36,7 @@ import click
 from torch import nn
 @click.command()
 @click.option("--lr", default=0.1)
-def main(lr, wide=3):  #: lr: nothing, wide: number
+def main(lr, wide=3):  #: lr: bound method@3, wide: number
     net = nn.Linear(wide, 1)  #: model
 main()
 
