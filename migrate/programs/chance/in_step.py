@@ -34,7 +34,7 @@ _PER_STEP = frozenset({"forward"})
 
 def is_in_step(facts: Facts, loops: Loops, program: Program, call: ast.Call, unseeded: Collection[str]) -> bool:
     """Whether all processes are at one place of the stream that a call draws from."""
-    libraries = _libraries(facts, call)
+    libraries = libraries_of(facts, call)
     if len(libraries) != 1 or not libraries <= {"random", "numpy"} or not libraries.isdisjoint(unseeded):
         return False
     apart = reached(facts, (unit for unit in facts.functions if unit.name in EACH - _PER_STEP))
@@ -47,10 +47,10 @@ def is_in_step(facts: Facts, loops: Loops, program: Program, call: ast.Call, uns
 
     modules = modules_of(facts, program)
     uses = (use for use in facts.calls_anywhere if use.unit.module in modules and use.node is not call)
-    return not any(libraries & _libraries(facts, use.node) and is_apart(use) for use in uses)
+    return not any(libraries & libraries_of(facts, use.node) and is_apart(use) for use in uses)
 
 
-def _libraries(facts: Facts, call: ast.Call) -> set[str]:
+def libraries_of(facts: Facts, call: ast.Call) -> set[str]:
     """Whose streams a call may draw from."""
     names = called_by_name(facts, call)
     split = {SPLITS[name][0] for name in names if name in SPLITS}

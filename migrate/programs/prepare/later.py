@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import data, same
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import LOOPS, arguments
-from migrate.analysis.units import Function, is_local
-from migrate.programs.chance.in_step import is_in_step
+from migrate.analysis.units import is_local
+from migrate.programs.chance.in_step import is_in_step, libraries_of
 from migrate.programs.chance.initial import draws_in
 from migrate.programs.prepare.irregular import sets_requires_grad
 from migrate.programs.prepare.replaced import replaced
+from migrate.programs.prepare.seeded_again import is_seeded_again
+from migrate.programs.processes.asked import sameness_of
 from migrate.programs.processes.replicas import chance
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
@@ -50,9 +52,9 @@ def after_the_first(
         return True in is_after(facts, program, node, used)
 
     for stage in stages.each[1:]:
-        yield from _drawn(facts, loops, program, stage, is_late, prepared, used)
+        yield from _drawn(facts, loops, program, stage, is_late, prepared)
     for stage in stages.elsewhere:
-        yield from _drawn(facts, loops, program, stage, lambda node: may_follow(facts, loops, node), prepared, used)
+        yield from _drawn(facts, loops, program, stage, lambda node: may_follow(facts, loops, node), prepared)
 
 
 def changed_between(facts: Facts, program: Program, units: Collection[Unit], first: Stages, second: Stages) -> bool:
@@ -196,13 +198,14 @@ def _drawn_anew(
     """Weights that are drawn once the model is prepared: nobody gives those of one process to the others."""
     if program.one_seed is not None or "torch" not in chance(facts, loops, program):
         return
+    alike = sameness_of(facts, program, trusting=False)
     for node in (node for unit in units if not is_inside_model(facts, unit) for node in facts.own(unit)):
         if not isinstance(node, ast.Call) or any(is_inside_model(facts, unit) for unit in facts.targets(node)):
             continue
         for named in program.models:
             end = stages.of(named.origins).end
             is_late = draws_in(facts, node, named.origins) and True in is_after(facts, program, node, end)
-            if is_late and not _is_seeded(facts, program, node, end):
+            if is_late and not is_seeded_again(facts, loops, alike, node, {"torch"}):
                 yield Refusal(
                     node,
                     "MIG104",
@@ -220,7 +223,6 @@ def _drawn(
     stage: Stage,
     is_late: Callable[[ast.AST], bool],
     prepared: Collection[ast.AST],
-    used: int,
 ) -> Iterator[Refusal]:
     """Data that are drawn at random after a training: each process may be at another place of its random stream."""
     for named in stage.objects:
@@ -230,8 +232,10 @@ def _drawn(
         sources = [*facts.once(Sources).behind(given), *sets]
         for node in (inner for each in sources for inner in ast.walk(each)):
             if isinstance(node, ast.Call) and _draws(facts, node) and is_late(node):
-                unseeded = chance(facts, loops, program)
-                if not _is_seeded(facts, program, node, used) and not is_in_step(facts, loops, program, node, unseeded):
+                alike, streams = sameness_of(facts, program, trusting=False), libraries_of(facts, node)
+                if is_seeded_again(facts, loops, alike, node, streams):
+                    continue
+                if not is_in_step(facts, loops, program, node, chance(facts, loops, program)):
                     yield Refusal(
                         node,
                         "MIG104",
@@ -253,17 +257,3 @@ def _draws(facts: Facts, call: ast.Call) -> bool:
         return False
     names = facts.called(call) - frozenset().union(*same.SEEDS.values())
     return any(name in data.SPLITS or name.startswith(data.RANDOM_PREFIXES) for name in names)
-
-
-def _is_seeded(facts: Facts, program: Program, node: ast.Call, used: int) -> bool:
-    """Whether the home seeds its streams between the first use and a draw, or the function that draws does."""
-    assert program.home is not None
-    seeds = same.SEEDS_ALL.union(*same.SEEDS.values())
-    unit = facts.unit(node)
-    if unit is not program.home and isinstance(unit, Function):
-        tree, own = facts.tree(node), [n for n in facts.own(unit) if isinstance(n, ast.Call) and n.lineno < node.lineno]
-        found = (tree.block(tree.statement(call)) for call in own if facts.called(call) & seeds)
-        if any(tree.in_block(node, block) is not None for block in found):
-            return True
-    calls = (inner for inner in facts.own(program.home) if isinstance(inner, ast.Call))
-    return any(used < call.lineno < node.lineno and facts.called(call) & seeds for call in calls)

@@ -101,3 +101,53 @@ def test_what_a_function_draws_below_its_own_seed_is_prepared(convert_text, stre
 def test_what_a_function_draws_above_its_seed_is_refused(refused_text):
     pick = PICK.format(first="random.shuffle(rows)", then="random.seed(1337)")
     refused_text(program("pick(rows, True)", seed=pick), "MIG104", "random.shuffle(rows)", ["drawn at random here"])
+
+
+SET_SEED = """
+import os
+import time
+
+
+def set_seed(seed):
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+set_seed(1)
+"""
+SEEDED_AGAIN = {
+    "by the library": ("torch.manual_seed(42 + epoch)", "torch.randperm(8)"),
+    "by a function of the project": ("set_seed(42 + epoch)", "torch.randperm(8)"),
+    "on the same line": ("set_seed(42 + epoch); rows = rows[:]", "torch.randperm(8)"),
+}
+NOT_SEEDED_AGAIN = {
+    "another stream": ("torch.manual_seed(42 + epoch)", "np.random.permutation(8)"),
+    "by a clock": ("torch.manual_seed(int(time.time() * 1000))", "torch.randperm(8)"),
+    "by the process": ("set_seed(42 + os.getpid())", "torch.randperm(8)"),
+    "at times": ("if len(rows) > epoch + held_out:\n            set_seed(42)", "torch.randperm(8)"),
+}
+
+
+def seeded_again(seed, drawn, sample="pass"):
+    late = program("rows[:8]", seed=SET_SEED, sample=sample).replace("rows[:8]", drawn)
+    late = late.replace("        chosen =", f"        {seed}\n        chosen =")
+    return late.replace("def main():", "def main(held_out=3):")
+
+
+@pytest.mark.parametrize("name", SEEDED_AGAIN)
+def test_what_is_drawn_below_a_seed_for_each_epoch_is_prepared(convert_text, name):
+    _, result = convert_text(seeded_again(*SEEDED_AGAIN[name]))
+
+    assert "held = accelerator.prepare(held)" in result
+
+
+@pytest.mark.parametrize("name", NOT_SEEDED_AGAIN)
+def test_what_another_seed_or_none_is_set_for_is_refused(refused_text, name):
+    late = seeded_again(*NOT_SEEDED_AGAIN[name], sample="index = np.random.choice([index])")
+    refused_text(late, "MIG104", "chosen =", ["drawn at random here"])
+
+
+def test_a_seed_above_the_loop_that_trains_does_not_hold_for_its_second_round(refused_text):
+    late = seeded_again("", "torch.randperm(8)").replace("    for epoch in", "    set_seed(3)\n    for epoch in")
+    refused_text(late, "MIG104", "chosen =", ["drawn at random here"])
