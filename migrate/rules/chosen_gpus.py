@@ -63,6 +63,13 @@ def say_lost(conversion: Conversion, draft: Draft) -> None:
         draft.note(choice.statement, what, f"choose the device by the launcher: `{conversion.package} launch --cpu`")
 
 
+def say_version(conversion: Conversion, draft: Draft, choice: Choice) -> None:
+    """Say of a choice that goes by the version of PyTorch, MPS from 2.9 on, that this has no say any more."""
+    if isinstance(choice.statement, ast.If) and "__version__" in ast.unparse(choice.statement):
+        what = "a version no longer decides about the device here: the accelerator takes what there is"
+        draft.note(choice.statement, what, f"where it must not: `{conversion.package} launch --cpu`")
+
+
 def say_settings(conversion: Conversion, draft: Draft) -> None:
     """Say of a text that may be a device or a word of the program's settings, "auto", that moves go by it no more."""
     given = (device_argument(conversion.facts, move.node) for move in conversion.moves if move.unit in conversion.units)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, only
 from migrate.analysis.syntax import is_main_guard, walk
 from migrate.analysis.units import Function, Module
-from migrate.programs.device.branches import branches, ways
+from migrate.programs.device.branches import ABSENT, branches, ways
 from migrate.programs.device.devices import (
     by_text,
     cpu_of_branches,
@@ -189,8 +189,11 @@ def _branching(facts: Facts, unit: Unit, statement: ast.If) -> Choice | None:
     """`if flag: device = A else: device = B`, where nothing else happens but setting the current device."""
     targets: set[str] = set()
     tested: list[tuple[ast.expr | None, ast.expr]] = []
-    is_nested = False
+    is_nested = keeps = False
     for tests, assigned in ways(facts, statement, ()):
+        if assigned is ABSENT:
+            keeps = True
+            continue
         if not isinstance(assigned, ast.Assign) or len(assigned.targets) != 1:
             return None
         if not is_choice(facts, assigned.value):
@@ -201,8 +204,21 @@ def _branching(facts: Facts, unit: Unit, statement: ast.If) -> Choice | None:
         tested.append((test, assigned.value))
     if len(targets) != 1 or tested[-1][0] is not None:
         return None
-    cpu = cpu_of_branches(facts, tested)
-    return None if is_nested and cpu is not None else _made(statement, targets.pop(), unit, cpu)
+    cpu, target = cpu_of_branches(facts, tested), targets.pop()
+    if (is_nested and cpu is not None) or (keeps and not _is_chosen_above(facts, unit, statement, target)):
+        return None
+    return _made(statement, target, unit, cpu)
+
+
+def _is_chosen_above(facts: Facts, unit: Unit, statement: ast.If, target: str) -> bool:
+    """Whether a variable that some branch leaves as it was has a device already, in the same block.
+
+    In a cell further down in a notebook, say: it is the best device there is, or that was chosen above.
+    """
+    block = facts.tree(statement).block(statement)
+    above = (each for each in block if each.lineno < statement.lineno)
+    found = (_choice(facts, unit, each) for each in above if isinstance(each, (ast.Assign, ast.If)))
+    return any(choice is not None and choice.target == target and choice.cpu is None for choice in found)
 
 
 # --- statements for one variable ------------------------------------------------------------------------------------

@@ -640,6 +640,50 @@ def test_a_choice_inside_of_a_choice(changed):
     changed(accelerator="", setup=(setup, ACCELERATOR), batch=("x, y = x.to(device), y.to(device)", ""))
 
 
+VERSION = """\
+if torch.cuda.is_available():
+    device = torch.device("cuda")
+elif torch.backends.mps.is_available():
+    {computed}
+    if {asked}:
+        device = torch.device("mps")
+{otherwise}else:
+    device = torch.device("cpu")
+"""
+OTHERWISE = '    else:\n        device = torch.device("cpu")\n'
+COMPUTED = 'major, minor = map(int, torch.__version__.split(".")[:2])'
+
+
+def by_version(computed=COMPUTED, asked="(major, minor) >= (2, 9)", otherwise=OTHERWISE):
+    return VERSION.format(computed=computed, asked=asked, otherwise=otherwise)
+
+
+def test_a_choice_by_a_version_that_is_taken_apart_above_it(changed):
+    report = changed(accelerator="", setup=(by_version(), ACCELERATOR), batch=(MOVES, ""))
+    assert any("a version no longer decides" in finding.message for finding in report.findings)
+
+
+def test_a_choice_that_keeps_what_was_chosen_above_it(changed):
+    again = by_version(otherwise="")
+    changed(accelerator="", setup=(f"{by_version()}\n{again}", ACCELERATOR), batch=(MOVES, ""))
+
+
+LEFT_OPEN = {
+    "nothing is chosen above it": by_version(otherwise=""),
+    "another thing is done in it": by_version(computed="print(torch.__version__)"),
+    "what it computes is read below": f"{by_version()}print(major)",
+    "it computes by something else": by_version(computed="major, minor = int(environ[0]), int(environ[1])"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OPEN)
+def test_a_choice_by_more_than_a_version(refused, name):
+    setup = LEFT_OPEN[name]
+    refused(
+        "MIG101", '    device = torch.device("cuda")', ["several places"], imports=f"import torch\n{setup}", batch=MOVES
+    )
+
+
 def test_a_flag_inside_of_a_choice(refused):
     first = 'gpu = bool(1)\nif torch.cuda.is_available():\n    if gpu:\n        device = "cuda"\n    else:\n'
     setup = f'{first}        device = "cpu"\nelse:\n    device = "cpu"'
