@@ -128,7 +128,7 @@ def _can_be_copied(state: State, unit: Function) -> bool:
     own = [inner for statement in node.body for inner in (statement, *own_nodes(statement))]
     by_key = {loop for loop, _, _ in state.rounds}
     return all(
-        inner in by_key or _is_plain_loop(inner) or _is_apart(inner, node)
+        inner in by_key or _is_plain_loop(state, inner) or _is_apart(inner, node)
         for inner in own
         if isinstance(inner, _NOT_HERE)
     )
@@ -156,13 +156,18 @@ def _only_computes(function: ast.FunctionDef) -> bool:
     return not gives or all(ast.unparse(func).removeprefix("math.") in _NUMBERS for func in called)
 
 
-def _is_plain_loop(node: ast.AST) -> bool:
-    """One that is run for one object like for another: `for p in model.parameters():`, a count that trains nothing."""
+def _is_plain_loop(state: State, node: ast.AST) -> bool:
+    """One that is run for one object like for another: `for p in model.parameters():`, `for width in widths:`.
+
+    It trains nothing, and goes over no loader: of that each caller may have another.
+    """
     match node:
-        case ast.For(iter=ast.Call(func=ast.Attribute(attr=name))):
-            return name in training.PARTS
-        case ast.For(iter=ast.Call(func=ast.Name("range"))):
-            return not any(isinstance(inner, ast.Attribute) and inner.attr in _TRAINS for inner in own_nodes(node))
+        case ast.For(iter=ast.Call(func=ast.Attribute(attr=name))) if name in training.PARTS:
+            return True
+        case ast.For(iter=over):
+            inside = frozenset(value for each in ast.walk(over) for value in state.values.get(each, ()))
+            is_dealt = any(value.role is Role.BATCH for value in inside) or bool(state.loaders(inside))
+            return not is_dealt and not any(isinstance(n, ast.Attribute) and n.attr in _TRAINS for n in own_nodes(node))
     return False
 
 

@@ -429,6 +429,29 @@ def provide(data, name):
 a = provide(data, "train")  #: dataloader@7
 b = provide(data, "test")  #: dataloader@7#2
 
+# === a function that goes through the description of a net gives each call its own
+from torch import nn
+def build(widths, names):
+    net = nn.Sequential()
+    for i, (old, new) in enumerate(widths):
+        net.add_module(f"layer{i}", nn.Linear(old, new))
+    for name in names:
+        net.add_module(name, nn.ReLU())
+    return net
+large = build([(8, 64), (64, 64)], ["last"])  #: model@3
+small = build([(8, 4), (4, 4)], ["last"])  #: model@3#2
+
+# === a function that goes over a loader is run once for all calls
+from torch import nn
+from torch.utils.data import DataLoader
+def build(loader):
+    net, count = nn.Linear(1, 1), 0
+    for x, y in loader:
+        count += len(x)
+    return net
+a = build(DataLoader(data))  #: model@4
+b = build(DataLoader(more))  #: model@4
+
 # === a function that trains in a loop is run once for all calls
 import torch
 def provide(x):
