@@ -165,7 +165,8 @@ def _is_plain_loop(state: State, node: ast.AST) -> bool:
         case ast.For(iter=ast.Call(func=ast.Attribute(attr=name))) if name in training.PARTS:
             return True
         case ast.For(iter=over):
-            inside = frozenset(value for each in ast.walk(over) for value in state.values.get(each, ()))
+            parts = (each for each in ast.walk(over) if isinstance(each, ast.expr))
+            inside = frozenset(value for each in parts for value in state.values.get(each, ()))
             is_dealt = any(value.role is Role.BATCH for value in inside) or bool(state.loaders(inside))
             return not is_dealt and not any(isinstance(n, ast.Attribute) and n.attr in _TRAINS for n in own_nodes(node))
     return False

@@ -61,6 +61,8 @@ def evaluations(
     while True:
         kept_whole = {o for d in decided if isinstance(d, InFull) for o in d.loop.loaders} - program.training_loaders
         again = [_held_back(d, kept_whole, named, handed_out) if isinstance(d, Shared) else d for d in decided]
+        if can_ask:
+            again = [_whole_beside(facts, program, modes, d, beside) if d not in decided else d for d in again]
         if again == decided:
             break
         decided = again
@@ -90,6 +92,13 @@ def _whole_batches(facts: Facts, loops: Loops, program: Program, modes: Modes, w
     if isinstance(again, InFull):
         again = gathered_first(facts, program, modes, again)
     return replace(again, without_gradients=True) if isinstance(again, Shared) else again
+
+
+def _whole_beside(
+    facts: Facts, program: Program, modes: Modes, held: Shared | InFull, beside: set[ast.AST]
+) -> Shared | InFull:
+    """A loop that a loader which is not prepared holds back, and that goes over one which is: of both, all batches."""
+    return asked_whole(facts, program, modes, held) if isinstance(held, InFull) and held.loop.loaders & beside else held
 
 
 def gathered_on_device(

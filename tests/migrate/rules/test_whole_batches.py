@@ -134,3 +134,56 @@ def test_accelerate_has_no_such_passes(convert_text):
 
     assert "accelerator" not in result
     assert "MIG114" in {finding.code for finding in report.findings}
+
+
+SHOWN = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, Dataset
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 22
+
+    def __getitem__(self, index):
+        return {item}, 1
+
+
+loader = DataLoader(Rows(), batch_size=4, shuffle=True)
+held = DataLoader(Rows(), batch_size=4)
+shown, labels = next(iter(held))
+model = nn.Linear(shown.shape[1], 2)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+
+def test(rows):
+    model.eval()
+    correct = 0
+    with torch.no_grad():
+        for x, y in rows:
+            output = model(x)
+            correct += (output.argmax(1) == y).sum().item()
+    return correct / len(rows.dataset)
+
+
+for epoch in range(3):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    print(test(loader), test(held))
+"""
+
+
+def test_a_loader_of_which_a_batch_is_shown_is_evaluated_in_full_beside_the_one_that_is_trained_on(convert_text):
+    report, result = convert_text(SHOWN.format(item="torch.ones(2)"))
+
+    assert "loader, model, optimizer = accelerator.prepare(" in result
+    assert "for x, y in accelerator.whole_batches(rows):" in result
+    assert any("its loader is also read in other ways" in each.message for each in report.findings)
+
+
+def test_a_loader_of_which_a_batch_is_shown_is_refused_where_samples_are_drawn(refused_text):
+    refused_text(SHOWN.format(item="torch.rand(2)"), "MIG114", "        for x, y in rows:", ["also trained on"])
