@@ -19,7 +19,7 @@ from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias
 from migrate.programs.along import ALONE, Along
 from migrate.programs.loops import Loops
-from migrate.programs.prepare.scripts import Script, asking_for_several, may_run, sharing
+from migrate.programs.prepare.scripts import Script, asking_for_several, evaluating_for_several, may_run, sharing
 from migrate.programs.prepare.visitors import visitor
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.converting import convert, convert_script
@@ -76,17 +76,27 @@ def converted(
     left = {loop.node for loop in loops.training if (facts.file(loop.node).path, loop.node.lineno) in places}
     asking = asking_for_several(facts, {path for each in ready if each.is_apart for path in each.paths})
     left |= _entered(facts, loops, asking.values()) if asking else set()
-    groups = [group for group in sharing(facts, loops, left, asking) if any(script.loops & left for script in group)]
+    evaluating = evaluating_for_several(facts, loops, left)
     together = outcome, plan
-    if not groups or facts.broken:
-        return together
-    apart = frozenset(node for group in groups for script in group for node in script.loops)
-    plan = Plan(files)
-    outcome = convert(facts, plan, options, ready, apart)
-    for group in groups:
-        outcome = _with(outcome, _outcomes(_Sight(project, facts, files, known, options, ready, group), plan), options)
-    told_of = {(finding.path, finding.line) for finding in outcome.findings if finding.kind is Kind.LOOP}
-    return (outcome, plan) if all(_places(facts, s) <= told_of for g in groups for s in g) else together
+    for bound in (asking | evaluating, asking) if evaluating else (asking,):
+        groups = [group for group in sharing(facts, loops, left, bound) if any(script.loops & left for script in group)]
+        if not groups or facts.broken:
+            continue
+        apart = frozenset(node for group in groups for script in group for node in script.loops)
+        plan = Plan(files)
+        outcome = convert(facts, plan, options, ready, apart)
+        for group in groups:
+            sight = _Sight(project, facts, files, known, options, ready, group)
+            outcome = _with(outcome, _outcomes(sight, plan), options)
+        told_of = {(finding.path, finding.line) for finding in outcome.findings if finding.kind is Kind.LOOP}
+        is_worse = bound is not asking and not _converting(together[0]) <= _converting(outcome)
+        if all(_places(facts, s) <= told_of for g in groups for s in g) and not is_worse:
+            return outcome, plan
+    return together
+
+
+def _converting(outcome: Outcome) -> set[tuple[str, int]]:
+    return {(f.path, f.line) for f in outcome.findings if f.kind is Kind.LOOP and f.converts}
 
 
 class _Sight:

@@ -81,6 +81,17 @@ def asking_for_several(facts: Facts, paths: Container[str]) -> dict[Function, fr
     return {unit: modules for unit, modules in entered.items() if len(modules) > 1}
 
 
+def evaluating_for_several(facts: Facts, loops: Loops, left: Container[ast.AST]) -> dict[Function, frozenset[Module]]:
+    """The functions that evaluate on what a training which is `left` runs over, for that and for other scripts.
+
+    With the modules that they are entered from: none of these programs alone may change such a function.
+    """
+    trained = {loader for loop in loops.training if loop.node in left for loader in loop.loaders}
+    units = {loop.unit for loop in loops.evaluation if isinstance(loop.unit, Function) and loop.loaders & trained}
+    entered = {unit: frozenset(entered_from(facts, unit)) for unit in units}
+    return {unit: modules for unit, modules in entered.items() if len(modules) > 1}
+
+
 def sharing(
     facts: Facts, loops: Loops, left: Container[ast.AST], asking: Mapping[Function, frozenset[Module]] = NOTHING
 ) -> list[tuple[Script, ...]]:
