@@ -14,10 +14,10 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, blocks, line_of, walk
 from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.chance.initial import draws_weights
-from migrate.programs.device.choices import choices
-from migrate.programs.device.devices import is_move
 from migrate.programs.home.places import Unplaced, placed
 from migrate.programs.prepare.given_back import is_the_same
+from migrate.programs.prepare.moved_below import is_placing, moved_below
+from migrate.programs.prepare.replaced import gives_layer
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import leading
 
@@ -233,7 +233,7 @@ class _Walk:
     groups: list[list[Named]] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     making: dict[ast.stmt, list[Named]] = field(default_factory=dict)
-    drawing: dict[ast.stmt, list[Named]] = field(default_factory=dict)  # what draws weights before they are prepared
+    drawing: dict[ast.stmt, list[Named]] = field(default_factory=dict)  # weights, or a layer given
     evaluating: frozenset[Unit] = frozenset()  # the functions that evaluate, also by others that they call
     used: int = 0  # the line of the first statement that trains or evaluates
 
@@ -293,9 +293,16 @@ class _Walk:
             for node in walk(statement)
         )
 
+    def ends(self, tree: Tree, statement: ast.stmt, block: Sequence[ast.stmt]) -> bool:
+        """Whether all that is made above a statement is to be prepared above it."""
+        return self._is_use(statement) or bool(self._prepared_above(tree, statement, block))
+
     def _is_drawn(self, statement: ast.stmt, named: Named) -> bool:
-        """Whether a statement draws an object's weights anew: once they are prepared, processes would have others."""
-        return named.role is Role.MODEL and draws_weights(self.facts, statement, named.origins)
+        """Whether a statement draws an object's weights anew, or gives it a layer: prepare comes below it."""
+        return named.role is Role.MODEL and (
+            draws_weights(self.facts, statement, named.origins)
+            or gives_layer(self.facts, self.program, statement, named.origins)
+        )
 
     def _prepared_above(self, tree: Tree, statement: ast.stmt, block: Sequence[ast.stmt]) -> set[Role]:
         return {role for node, roles in self.above.items() if tree.in_block(node, block) is statement for role in roles}
@@ -347,7 +354,7 @@ def _making(loops: Loops, named: Named) -> list[ast.stmt]:
 
 
 def _spot(walk: _Walk, objects: Sequence[Named]) -> Spot:
-    """After the last statement that makes one of the objects or draws its weights, and what only moves them."""
+    """After the last statement that makes one of the objects, draws its weights or gives it a layer, and moves."""
     assert walk.program.home is not None
     tree = tree_of(walk.facts, walk.program.home)
     statements = [statement for named in objects for statement in _making(walk.loops, named)]
@@ -355,7 +362,10 @@ def _spot(walk: _Walk, objects: Sequence[Named]) -> Spot:
     position = max(index for index, held in enumerate(block) for s in statements if tree.in_block(s, block) is held)
     drawn = (i for i, held in enumerate(block) if any(named in objects for named in walk.drawing.get(held, ())))
     position = max([position, *drawn])
-    while position + 1 < len(block) and _is_placing(walk.facts, walk.program, block[position + 1]):
+    models = {origin for named in objects if named.role is Role.MODEL for origin in named.origins}
+    limit = next((i for i, held in enumerate(block) if i > position and walk.ends(tree, held, block)), len(block))
+    position = moved_below(walk.facts, block[:limit], position, models)
+    while position + 1 < len(block) and is_placing(walk.facts, walk.program, block[position + 1]):
         position += 1
     return Spot(_past_branches(tree, block[position]), "after", spaced=True)
 
@@ -384,16 +394,3 @@ def _made_anew(statement: ast.stmt, named: Named) -> Refusal:
         f"{named.target} is made or wrapped anew here, after it was used",
         f"do this before the first use of {named.target}, or give the result another name",
     )
-
-
-def _is_placing(facts: Facts, program: Program, statement: ast.stmt) -> bool:
-    """A statement that only chooses the device or moves a trained model: it goes away, prepare takes its place."""
-    if isinstance(statement, ast.If):
-        return all(_is_placing(facts, program, inner) for inner in (*statement.body, *statement.orelse))
-    chosen = choices(facts, facts.unit(statement))
-    if any(statement is choice.statement or statement in choice.others for choice in chosen):
-        return True
-    value = getattr(statement, "value", None)
-    if isinstance(statement, (ast.Expr, ast.Assign)) and value is not None and is_move(facts, value):
-        return bool(origins(facts.receiver(value), Role.MODEL) & program.model_origins)
-    return False

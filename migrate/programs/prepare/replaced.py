@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.models import GIVE_LAYERS, TAKE_LAYERS, WITH_OTHER_LAYERS
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import root_name
+from migrate.analysis.syntax import FUNCTIONS, own_nodes, root_name
 from migrate.analysis.units import Function
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.callees import entered, reached
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.values.lengths import is_after
 
@@ -53,6 +54,17 @@ def replaced(
                     "replace it before the first training, or make a new model and load the state of the old one",
                 )
                 return
+
+
+def gives_layer(facts: Facts, program: Program, statement: ast.stmt, made: Collection[ast.AST]) -> bool:
+    """Whether a statement gives some models another layer, itself or in a function of the project."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    inside: list[ast.AST] = [statement, *own_nodes(statement)]
+    units = (unit for unit in reached(facts, entered(facts, statement)) if not is_inside_model(facts, unit))
+    inside += [node for unit in units for node in facts.own(unit)]
+    changed = (_owner(facts, program, _changed(facts, node)) for node in inside)
+    return any(not _trained(facts, program, owner).isdisjoint(made) for owner in changed)
 
 
 def _is_new(facts: Facts, unit: Unit, made: set[ast.AST], stages: Stages) -> bool:
