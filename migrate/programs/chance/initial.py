@@ -49,8 +49,12 @@ def draws_in(facts: Facts, call: ast.Call, mine: Collection[ast.AST], depth: int
 
 
 def is_draw(facts: Facts, call: ast.Call) -> bool:
-    """Whether a call draws a weight: `nn.init.normal_(p)`, `p.data.normal_()`, `layer.reset_parameters()`."""
-    return is_init(facts, call) or (isinstance(call.func, ast.Attribute) and call.func.attr in _FILLS)
+    """Whether a call draws a weight: `nn.init.normal_(p)`, `p.data.normal_()`, `layer.reset_parameters()`.
+
+    What a method of the project does that is called so, its own code says.
+    """
+    is_filling = isinstance(call.func, ast.Attribute) and call.func.attr in _FILLS
+    return is_init(facts, call) or (is_filling and not facts.targets(call))
 
 
 def is_init(facts: Facts, call: ast.Call) -> bool:

@@ -138,3 +138,31 @@ def test_a_weight_that_a_function_fills_is_drawn_anew(convert_text):
     report, _ = convert_text(attacked(drawn))
 
     assert any("are drawn anew here" in finding.message for finding in report.of(Kind.LEFT))
+
+
+COPYING = """
+class Mean:
+    def follow(self, mean, net):
+        self.reset_parameters(mean, net)
+
+    def reset_parameters(self, mean, net):
+        {fills}
+
+"""
+COPIED = "copied = Net().cuda(); mean = Mean()"
+
+
+@pytest.mark.parametrize(
+    ("fills", "is_left"),
+    [
+        ("mean.load_state_dict(net.state_dict())", False),
+        ("net.layer.reset_parameters()", True),
+        ("nn.init.normal_(net.layer.weight)", True),
+    ],
+)
+def test_what_a_method_that_is_called_like_one_of_a_layer_does_is_seen(convert_text, fills, is_left):
+    source = program(drawn=COPIED, again="mean.follow(copied, model)")
+    report, result = convert_text(source.replace("class Net", f"{COPYING.format(fills=fills).lstrip()}class Net"))
+
+    assert any("are drawn anew here" in finding.message for finding in report.of(Kind.LEFT)) is is_left
+    assert ("accelerator.prepare(" in result) is not is_left
