@@ -42,7 +42,8 @@ def is_seeded_again(
         if _parts(facts, loops, statement):
             return False
     unit = facts.unit(node)
-    if not isinstance(unit, Function) or not depth or any(map(loops.trains, facts.tree(node).loops(node))):
+    around = facts.tree(node).loops(node)
+    if not isinstance(unit, Function) or not depth or any(_parts(facts, loops, loop) for loop in around):
         return False
     calls = facts.callers(unit)
     return bool(calls) and all(
@@ -53,11 +54,11 @@ def is_seeded_again(
 def _before(facts: Facts, loops: Loops, node: ast.AST) -> Iterator[ast.stmt]:
     """The statements of the same function that are run before a node in every case, the last of them first.
 
-    A loop that trains ends them: in its next round the training came in between.
+    A loop that trains or goes over a loader ends them: in its next round that came in between.
     """
     tree = facts.tree(node)
     inner: ast.AST = tree.statement(node)
-    while isinstance(inner, ast.stmt) and not (isinstance(inner, LOOPS) and loops.trains(inner)):
+    while isinstance(inner, ast.stmt) and not (isinstance(inner, LOOPS) and _parts(facts, loops, inner)):
         block = tree.block(inner)
         yield from reversed(block[: next(index for index, each in enumerate(block) if each is inner)])
         inner = tree.parents[inner]

@@ -151,3 +151,12 @@ def test_what_another_seed_or_none_is_set_for_is_refused(refused_text, name):
 def test_a_seed_above_the_loop_that_trains_does_not_hold_for_its_second_round(refused_text):
     late = seeded_again("", "torch.randperm(8)").replace("    for epoch in", "    set_seed(3)\n    for epoch in")
     refused_text(late, "MIG104", "chosen =", ["drawn at random here"])
+
+
+def test_a_seed_above_a_loop_that_goes_over_a_loader_does_not_hold_for_its_second_round(refused_text):
+    late = seeded_again("", "torch.randperm(8)")
+    held = late[late.index("        \n        chosen =") : late.index("\n\n\nmain()")]
+    inner = held.replace("\n        ", "\n            ").replace(
+        "        \n", "        set_seed(3)\n        for _ in range(2):\n", 1
+    )
+    refused_text(late.replace(held, inner), "MIG104", "chosen =", ["drawn at random here"])
