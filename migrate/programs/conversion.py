@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
     from migrate.programs.device.whereabouts import Need
-    from migrate.programs.evaluation.exact import InFull, Shared
+    from migrate.programs.evaluation.verdicts import InFull, Shared
     from migrate.programs.stages import Stages
 
 

@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.programs.conversion import Conversion
-    from migrate.programs.evaluation.exact import Shared
+    from migrate.programs.evaluation.verdicts import Shared
     from migrate.programs.loops import LoopFact
     from migrate.programs.shares.averages import Average
     from migrate.programs.shares.joins import Join

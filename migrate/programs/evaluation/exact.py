@@ -15,7 +15,8 @@ the loop's first statement instead.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
@@ -31,9 +32,11 @@ from migrate.programs.evaluation.collating import Collating
 from migrate.programs.evaluation.counted import counted
 from migrate.programs.evaluation.fielded import has_parts, is_fielded
 from migrate.programs.evaluation.fixed_rows import says_rows, shapes
+from migrate.programs.evaluation.judging import is_model_call, judging, model_calls
 from migrate.programs.evaluation.late import counting_late
 from migrate.programs.evaluation.one_row import drops_rows, squeezes
 from migrate.programs.evaluation.reading import first_read, names_of, read_after
+from migrate.programs.evaluation.verdicts import InFull, Shared
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
 from migrate.programs.shares.own_sums import summing
@@ -43,42 +46,12 @@ from migrate.programs.training.unsteady import unsteady
 from migrate.programs.values.results import carried, folded, has_fields, is_listed, is_tuple_of_more
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
     from migrate.programs.program import Program
     from migrate.programs.training.modes import Modes
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """Gather these names right after this statement of the loop; a result that is used at once gets a name first.
-
-    Lists of a batch that may hold no tensors are gathered each by itself.
-    """
-
-    loop: LoopFact
-    after: ast.stmt
-    names: tuple[str, ...]
-    lists: tuple[str, ...] = ()
-    before: str = ""  # why they are gathered before this statement, the first of the loop, so that nothing is shared
-    unnamed: ast.Call | None = None  # the model's call inside `after`; `names[0]` is its new name
-    without_gradients: bool = False  # that are turned off around the loop, so that it is known for an evaluation
-    counted: Mapping[ast.Name, str] = field(default_factory=dict)  # what is asked for its rows, with what else has them
-    measured: tuple[ast.Assign, ...] = ()  # lengths that are taken below the loop
-    asked: tuple[ast.Call, ...] = ()  # lengths that the accelerator is asked for, since the loop itself needs them
-    whole: tuple[ast.expr, ...] = ()  # the loaders that the loop runs over, which are asked for whole batches
-    late: tuple[ast.stmt, ...] = ()  # what counts the rows of a batch before the model is called: it does so below
-
-
-@dataclass(frozen=True, slots=True)
-class InFull:
-    """Every process runs the whole loop, for this reason."""
-
-    loop: LoopFact
-    why: str
-    is_raw: bool | None = False  # whether it goes over a loader that is not prepared there; None: at times
 
 
 class NotShared(Exception):
@@ -87,21 +60,30 @@ class NotShared(Exception):
 
 def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shared | InFull:
     """How one evaluation loop is made exact."""
+    calls = model_calls(facts, loop)
     try:
-        _check_reach(facts, program, loop)
-        _check_data(facts, loop)
-        _check_models(facts, program)
-        _check_mode(facts, program, modes, loop)
-        _check_sums(facts, loop)
-        _check_ends(facts, program, loop)
-        forward = _forward(facts, loop)
-        late = counting_late(facts, forward.before, forward.unnamed or forward.statement, forward.later)
-        forward = forward.without(late)
-        _check_before(facts, forward.before)
-        _check_beside(facts, loop, forward)
-        names = _names(facts, loop, forward)
+        return _shared(facts, program, modes, loop, calls)
     except NotShared as reason:
+        if judges := judging(facts, program, calls):
+            with suppress(NotShared):
+                return _shared(facts, program, modes, loop, [call for call in calls if call not in judges])
         return InFull(loop, str(reason))
+
+
+def _shared(facts: Facts, program: Program, modes: Modes, loop: LoopFact, calls: Sequence[ast.Call]) -> Shared:
+    """The loop shared out, where it is gathered below the last of some calls of models."""
+    _check_reach(facts, program, loop)
+    _check_data(facts, loop)
+    _check_models(facts, program)
+    _check_mode(facts, program, modes, loop)
+    _check_sums(facts, loop)
+    _check_ends(facts, program, loop)
+    forward = _forward(facts, loop, calls)
+    late = counting_late(facts, forward.before, forward.unnamed or forward.statement, forward.later)
+    forward = forward.without(late)
+    _check_before(facts, forward.before)
+    _check_beside(facts, loop, forward)
+    names = _names(facts, loop, forward)
     assert isinstance(loop.node, (ast.For, ast.AsyncFor))  # a `while` is none (`Loops.evaluation`)
     targets = {name.id for name in names_of(loop.node.target)}
     lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
@@ -253,13 +235,8 @@ class _Forward:
         return {id(node) for node in ast.walk(self.unnamed)} if self.unnamed is not None else set()
 
 
-def _forward(facts: Facts, loop: LoopFact) -> _Forward:
+def _forward(facts: Facts, loop: LoopFact, calls: Sequence[ast.Call]) -> _Forward:
     tree = facts.tree(loop.node)
-    calls = [
-        node
-        for node in ast.walk(loop.node)
-        if isinstance(node, ast.Call) and Role.MODEL in roles(facts.values(node.func)) and not facts.targets(node)
-    ]
     if not calls:
         raise NotShared("the model is not called in the loop itself")
     last = max((tree.statement(call) for call in calls), key=lambda statement: statement.lineno)
@@ -288,7 +265,9 @@ def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call], before: l
     Raises:
         NotShared: the result can neither be gathered under its names nor be given one.
     """
-    if isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets):
+    inside = (node for node in ast.walk(statement) if isinstance(node, ast.Call) and is_model_call(facts, node))
+    is_judged = any(call not in calls for call in inside)
+    if isinstance(statement, ast.Assign) and not is_judged and all(_is_plain(target) for target in statement.targets):
         found = roles(facts.values(statement.value))
         is_whole = any(squeezes(node) or shapes(facts, node, before) for node in ast.walk(statement.value))
         if found & ROWS and Role.STATISTIC not in found and not is_whole:

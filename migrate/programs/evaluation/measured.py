@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads, writes
-from migrate.programs.evaluation.exact import InFull, Shared
+from migrate.programs.evaluation.verdicts import InFull, Shared
 from migrate.programs.values.accumulators import statements_after
 from migrate.programs.values.readers import readers
 

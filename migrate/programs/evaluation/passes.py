@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, of_role, origins
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
-from migrate.programs.evaluation.exact import InFull, Shared, asked_whole, decide, gathered_first
+from migrate.programs.evaluation.exact import asked_whole, decide, gathered_first
 from migrate.programs.evaluation.gradients import needed
 from migrate.programs.evaluation.measured import measured_below
+from migrate.programs.evaluation.verdicts import InFull, Shared
 from migrate.programs.home.places import evaluated_beside
 from migrate.programs.home.raw import goes_over_raw
 from migrate.programs.home.set_up import running_raw

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
-    from migrate.programs.evaluation.exact import InFull
+    from migrate.programs.evaluation.verdicts import InFull
     from migrate.programs.home.around import Holder
     from migrate.programs.home.naming import Named
 

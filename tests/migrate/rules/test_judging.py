@@ -1,0 +1,94 @@
+"""Loss functions of the project's own in an evaluation: `migrate/programs/evaluation/judging.py`."""
+
+import pytest
+
+PROGRAM = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Dice(nn.Module):
+    def __init__(self, weight=1.0):
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, output, y):
+        p = output.sigmoid()
+        return 1 - 2 * self.weight * (p * y).sum() / (p.sum() + y.sum())
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, output, y):
+        return (self.scale * (output - y) ** 2).mean()
+
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(32, 2), torch.rand(32, 1).round())
+loader = DataLoader(data, batch_size=BATCH)
+test_loader = DataLoader(TensorDataset(torch.randn(22, 2), torch.rand(22, 1).round()), batch_size=8)
+model = nn.Linear(2, 1)
+criterion = Dice()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    total = 0.0
+    with torch.no_grad():
+        for x, y in test_loader:
+            STEP
+    print(total / len(test_loader))
+"""
+STEPS = {
+    "of a result that has a name": "output = model(x)\n            loss = criterion(output, y)",
+    "around the model's call": "loss = criterion(model(x), y)",
+    "of what is made of the result": "output = model(x)\n            loss = criterion(output * 2, y)",
+    "of two judges": "output = model(x)\n            loss = criterion(output, y) + Judge()(output, y)",
+}
+
+
+def _text(step, batch=4):
+    return PROGRAM.replace("STEP", f"{step}\n            total += loss.item()").replace("BATCH", str(batch))
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_they_judge_the_whole_batch_below_the_gather(convert_text, name):
+    report, result = convert_text(_text(STEPS[name]))
+
+    assert result.count("accelerator.gather_for_metrics((output") == 1
+    assert not [finding for finding in report.findings if "in full" in finding.message]
+
+
+@pytest.mark.parametrize("name", ["of a result that has a name", "around the model's call"])
+def test_two_processes_judge_as_one(convert_text, numbers_printed, name):
+    _, result = convert_text(_text(STEPS[name], 2))
+
+    one, two = numbers_printed(_text(STEPS[name]), 1), numbers_printed(result, 2)
+    assert two == pytest.approx(one, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("criterion = Dice()\noptimizer = optim.SGD(model.parameters(), lr=0.1)",
+         "criterion = Judge()\noptimizer = optim.SGD([*model.parameters(), *criterion.parameters()], lr=0.1)"),
+        ("loss = criterion(output, y)", "loss = criterion(x[:, :1], y)"),
+    ],
+    ids=["one that is trained, too", "one that is given no result"],
+)  # fmt: skip
+def test_what_is_no_judge_is_run_in_full(convert_text, old, new):
+    code = _text(STEPS["of a result that has a name"])
+    assert old in code
+    report, result = convert_text(
+        code.replace(old, new).replace("nn.functional.mse_loss(model(x)", "criterion(model(x)")
+    )
+
+    assert "accelerator.prepare(" in result
+    assert "gather_for_metrics" not in result
+    assert [finding for finding in report.findings if "runs this evaluation in full" in finding.message]
