@@ -8,6 +8,7 @@
 | stepped per batch, horizon a plain number                  | prepared, reported  |
 | the same, in a training that ends after a number of steps  | not prepared, reported |
 | stepped per epoch, or told the epoch                       | not prepared        |
+| stepped in the last batch, `if i == len(loader) - 1`       | not prepared        |
 | ReduceLROnPlateau                                          | not prepared        |
 | the same, told an evaluation after every so many batches   | not prepared, reported |
 | a rate set by a count of batches, horizon a number         | the count is multiplied |
@@ -26,6 +27,8 @@ A training that ends after a number of steps takes the same number on N processe
 after k steps is that of the original. Where the schedule is made for that number in one case and for the length of a
 loader in another (`t_total = args.max_steps if args.max_steps > 0 else epochs * len(loader)`), the loader is prepared
 before its length is measured, so that both count steps.
+What else waits for the last batch by a length that was measured before prepare, or by that of the data set, is told: no
+process comes to it.
 Refused: a rate that waits for a certain batch (`if step % 1000 == 0`), that changes by a factor at every batch, or that
 goes by both kinds of numbers at once; a scheduler that would be prepared and is stepped per epoch, too.
 Safe: on one process a prepared scheduler is the scheduler itself, and a count is multiplied by one.
@@ -37,9 +40,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.processes.replicas import differs
+from migrate.programs.schedule.epoch_ends import passed_over
 from migrate.programs.schedule.rates import is_plain_count
 from migrate.programs.schedule.schedulers import Horizon, Pace, counts_given
 from migrate.programs.training.weights import weights_by_count
+from migrate.programs.values.lengths import Moments
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -66,11 +71,23 @@ def schedulers(conversion: Conversion, draft: Draft) -> None:
         draft.note(weight.node, message, way_out)
     if not conversion.program.training_loaders and not differs(conversion.facts, conversion.loops, conversion.program):
         return  # every process takes the same batches: a step is what it was
+    _say_passed_over(conversion, draft)
     for node in conversion.rates.by_steps[:1]:
         draft.note(node, f"the rate that is set by `{ast.unparse(node)}` {_BY_STEPS}")
     for schedule in conversion.schedules:
         if message := _said(conversion, schedule):
             draft.note(schedule.named.place(conversion.facts), f"{schedule.named.target} {message}")
+
+
+def _say_passed_over(conversion: Conversion, draft: Draft) -> None:
+    """Say of what waits for a batch that it does not come: each process has a share of them."""
+    facts, loops, program = conversion.facts, conversion.loops, conversion.program
+    moments = Moments(facts, program, conversion.placement.stages)
+    for loop in (loop for loop in program.training if loop.loaders and program.handed is None):
+        for test, length in passed_over(facts, loops, program, moments, loop):
+            what = f"`{ast.unparse(test)}` waits for a batch by `{ast.unparse(length)}`"
+            message = f"{what}, the number of all: each of N processes comes to one N-th of them"
+            draft.note(test, message, "measure the length of the loader below prepare, which is that of the share")
 
 
 def _ask_of_all(conversion: Conversion, draft: Draft, turn: ast.BinOp) -> None:

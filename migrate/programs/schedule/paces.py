@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.units import module_of
 from migrate.programs.program import Refusal
+from migrate.programs.schedule.epoch_ends import waited_for
 from migrate.programs.schedule.schedulers import per_batch
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ _KINDS = frozenset(
 def stepped_at_both(facts: Facts, loops: Loops, program: Program, prepared: Iterable[Schedule]) -> Iterator[Refusal]:
     """Why a program is left of which a prepared scheduler is also stepped per epoch."""
     for schedule in prepared:
-        for_batches = per_batch(facts, loops, program, schedule.steps)
+        within = per_batch(facts, loops, program, schedule.steps)
+        for_batches = [call for call in within if not waited_for(facts, loops, program, call)]
         for call in schedule.steps:
             if call in for_batches or not _is_met(facts, schedule, call):
                 continue

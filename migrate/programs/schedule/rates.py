@@ -17,6 +17,7 @@ from migrate.analysis.syntax import arguments, targets_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
 from migrate.programs.schedule.ends import ends, for_either
+from migrate.programs.schedule.epoch_ends import is_of_all, waited_for
 from migrate.programs.schedule.groups import is_scheduled
 from migrate.programs.schedule.own_steps import goes_on
 from migrate.programs.schedule.paces import stepped_at_both
@@ -90,6 +91,7 @@ def rates(
             refused.append(_by_own_batch(told, "scheduler steps"))
         else:
             counts.used(told, measured)
+    refused += _waiting(facts, loops, program, planned, moments)
     refused += stepped_at_both(facts, loops, program, counted_in_batches(facts, loops, program, planned, stages))
     if not refused and not ended:
         return _decided(counts, _by_processes(counts, planned))
@@ -165,6 +167,18 @@ def _written(facts: Facts, program: Program, units: Collection[Unit]) -> Iterato
             if isinstance(node, (ast.Assign, ast.AugAssign)):
                 if any(is_scheduled(facts, program, target) for target in targets_of(node)):
                     yield node
+
+
+def _waiting(
+    facts: Facts, loops: Loops, program: Program, planned: Sequence[Schedule], moments: Moments
+) -> Iterator[Refusal]:
+    """The steps of schedulers that wait for a batch which no process comes to."""
+    for call in (call for schedule in planned for call in schedule.steps):
+        for length in waited_for(facts, loops, program, call):
+            if is_of_all(facts, program, moments, length):
+                what = f"`{ast.unparse(call)}` waits for a batch by `{ast.unparse(length)}`, which no process comes to"
+                yield _refusal(call, what)
+                break
 
 
 def _made_anew(facts: Facts, program: Program, units: Collection[Unit]) -> Iterator[ast.AST]:

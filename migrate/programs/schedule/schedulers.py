@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
+from migrate.programs.schedule.epoch_ends import waited_for
 from migrate.programs.values.lengths import lengths
 from migrate.programs.values.sources import Sources, received
 
@@ -73,12 +74,13 @@ def schedules(facts: Facts, loops: Loops, program: Program) -> list[Schedule]:
         given = made_with(facts, named.origins)
         measured = tuple(length for node in given for length in lengths(facts, program, node))
         steps = tuple(steps_of(facts, named.origins))
-        each_batch = per_batch(facts, loops, program, steps)
+        within = per_batch(facts, loops, program, steps)
+        each_batch = [call for call in within if not waited_for(facts, loops, program, call)]
         pace = _pace(facts, program, named, steps, each_batch)
         horizon = Horizon.EPOCHS if pace in (Pace.EPOCH, Pace.METRIC, Pace.TOLD) else Horizon.ABSOLUTE
         horizon = Horizon.LOADER if measured else horizon
         on_metric = _on_metric(facts, named, steps) if pace in (Pace.EPOCH, Pace.METRIC) else ()
-        found.append(Schedule(named, pace, horizon, measured, steps, given, bool(each_batch), on_metric))
+        found.append(Schedule(named, pace, horizon, measured, steps, given, bool(within), on_metric))
     return found
 
 
