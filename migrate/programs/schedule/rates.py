@@ -172,12 +172,13 @@ def _written(facts: Facts, program: Program, units: Collection[Unit]) -> Iterato
 def _waiting(
     facts: Facts, loops: Loops, program: Program, planned: Sequence[Schedule], moments: Moments
 ) -> Iterator[Refusal]:
-    """The steps of schedulers that wait for a batch which no process comes to."""
-    for call in (call for schedule in planned for call in schedule.steps):
+    """The steps of schedulers that wait for a batch by a number of all; one that goes by a metric is told it late."""
+    by_count = (schedule for schedule in planned if schedule.pace is not Pace.METRIC)
+    for call in (call for schedule in by_count for call in schedule.steps):
         for length in waited_for(facts, loops, program, call):
             if is_of_all(facts, program, moments, length):
-                what = f"`{ast.unparse(call)}` waits for a batch by `{ast.unparse(length)}`, which no process comes to"
-                yield _refusal(call, what)
+                what = f"`{ast.unparse(call)}` waits for a batch by `{ast.unparse(length)}`"
+                yield _refusal(call, f"{what}, to which N processes come N times as late, or never")
                 break
 
 

@@ -73,7 +73,7 @@ def test_one_that_waits_for_a_batch_that_does_not_come_is_refused(refused_text, 
         _text("i == steps - 1", before=before),
         code="MIG118",
         at="scheduler.step()",
-        mentions=["which no process comes to"],
+        mentions=["N times as late, or never"],
     )
 
 
