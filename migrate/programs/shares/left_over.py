@@ -20,7 +20,7 @@ from migrate.programs.shares.read_after import ReadAfter
 from migrate.programs.shares.read_elsewhere import read_by_other_names, read_elsewhere
 from migrate.programs.shares.trail import Trail
 from migrate.programs.training.phases import evaluating
-from migrate.programs.values.accumulators import holds_own, is_own, statements_after
+from migrate.programs.values.accumulators import holds_own, is_own, last_binding, statements_after
 from migrate.programs.values.aliases import aliases, is_made_for
 from migrate.programs.values.below import below
 from migrate.programs.values.kept import filled, place_of, root_of
@@ -275,8 +275,7 @@ def _had_before(facts: Facts, loop: LoopFact, accumulated: Collection[Accumulato
 
 def _is_had_before(facts: Facts, loop: LoopFact, name: str) -> bool:
     """`history.append(losses)` before the loop; `losses = history["train"]`."""
-    before = [b for b in facts.bindings_in(loop.unit) if b.target == name and b.statement.lineno < loop.node.lineno]
-    last = max(before, key=lambda binding: binding.statement.lineno, default=None)
+    last = last_binding(facts, loop, name)
     if last is None or not is_made_for(last):
         return last is not None
     read = (n for n in facts.own(loop.unit) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))

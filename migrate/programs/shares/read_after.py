@@ -44,14 +44,16 @@ class ReadAfter:
 
     def _take(self, node: ast.AST, new: set[str]) -> None:
         self.names |= reads(node) - new
-        parts = (n for n in walk(node) if isinstance(n, (ast.Attribute, ast.Subscript)) and _is_read(n, node))
-        self.names |= {text for text in map(ast.unparse, parts) if root_of(text) not in new}
+        self.names |= {text for text in map(ast.unparse, _read_parts(node)) if root_of(text) not in new}
         self.whole |= _read_whole(node) - new
 
 
-def _is_read(node: ast.Attribute | ast.Subscript, root: ast.AST) -> bool:
-    """Whether code reads an attribute or an item: not where it only gets another value, `log["loss"] = 0`."""
-    return isinstance(node.ctx, ast.Load) or any(isinstance(n, ast.AugAssign) and n.target is node for n in walk(root))
+def _read_parts(node: ast.AST) -> list[ast.expr]:
+    """The attributes and items that code reads: not those that only get another value, `log["loss"] = 0`."""
+    inside = list(walk(node))
+    added_to = {inner.target for inner in inside if isinstance(inner, ast.AugAssign)}
+    parts = (inner for inner in inside if isinstance(inner, (ast.Attribute, ast.Subscript)))
+    return [part for part in parts if isinstance(part.ctx, ast.Load) or part in added_to]
 
 
 def _names(targets: Iterable[ast.expr]) -> set[str]:

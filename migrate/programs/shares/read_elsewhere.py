@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import is_stored, walk
+from migrate.analysis.syntax import is_stored
 from migrate.analysis.units import Function
 from migrate.programs.values.aliases import outside
 from migrate.programs.values.below import below, having, object_of
@@ -43,11 +43,11 @@ def read_by_other_names(facts: Facts, loop: LoopFact, places: Collection[str]) -
     inside = {loop.unit, *(each.unit for each in below(facts, loop.node))}
     others = (unit for unit in facts.units if unit not in inside and facts.was_run(unit))
     calls = facts.callers(loop.unit) if isinstance(loop.unit, Function) else ()
-    for alias in outside(facts, loop.node, places, others):
-        here = [call.node for call in calls if facts.unit(call.node) is facts.unit(alias.node)]
-        is_later = not here or any(_is_later(facts, call, alias.node) for call in here)
-        if is_later and _is_load(facts, alias.node, alias.text):
-            yield alias.text
+    for node, name in outside(facts, loop.node, places, others):
+        here = [call.node for call in calls if facts.unit(call.node) is facts.unit(node)]
+        is_later = not here or any(_is_later(facts, call, node) for call in here)
+        if is_later and _is_load(facts, node, name):
+            yield name
 
 
 def _read(facts: Facts, unit: Unit, name: str, inside: set[Unit], depth: int) -> Iterator[ast.expr]:
@@ -80,10 +80,9 @@ def _read_by_caller(
 
 def _is_later(facts: Facts, call: ast.Call, node: ast.expr) -> bool:
     """Whether a node stands behind a call, or in a loop around both; not in the call itself."""
-    if node.lineno > call.lineno:
-        return node not in set(walk(call))
-    around = {inner for loop in facts.tree(call).loops(call) for inner in walk(loop)}
-    return node in around and node not in set(walk(call))
+    tree = facts.tree(call)
+    above = set(tree.up(node))
+    return call not in above and (node.lineno > call.lineno or not above.isdisjoint(tree.loops(call)))
 
 
 def _reads(facts: Facts, name: str, inside: set[Unit]) -> Iterator[ast.expr]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
     from migrate.programs.loops import LoopFact
 
 _DEEPEST = 3  # calls between a loop and what has made the dictionary that it is handed
@@ -132,8 +133,14 @@ def _begins_as_number(facts: Facts, loop: LoopFact, name: str) -> bool:
 
 def last_before(facts: Facts, loop: LoopFact, name: str) -> Values:
     """What a name was given last before a loop."""
+    last = last_binding(facts, loop, name)
+    return last.values if last is not None else frozenset()
+
+
+def last_binding(facts: Facts, loop: LoopFact, name: str) -> Binding | None:
+    """Where a name was given its last value before a loop."""
     before = [b for b in facts.bindings_in(loop.unit) if b.target == name and b.statement.lineno < loop.node.lineno]
-    return max(before, key=lambda b: b.statement.lineno).values if before else frozenset()
+    return max(before, key=lambda b: b.statement.lineno, default=None)
 
 
 def set_up_before(facts: Facts, loop: LoopFact, name: str) -> ast.stmt | None:

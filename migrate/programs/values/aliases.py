@@ -38,10 +38,12 @@ def aliases(facts: Facts, root: ast.AST, places: Collection[str]) -> set[str]:
     What is made in the code itself is of one round of it, and not meant.
     """
     named = facts.once(_Named).of(facts.unit(root))
-    inside = set(walk(root))
-    met = [each for each in named if each.node in inside]
+    wanted = {whole for place in places for whole in (place, place.partition("[")[0])}
+    met = [each for each in named if each.text in wanted]
+    inside = set(walk(root)) if met else set[ast.AST]()
+    met = [each for each in met if each.node in inside]
     found: set[str] = set()
-    for place in places:
+    for place in places if met else ():
         base, bracket, item = place.partition("[")
         for whole, behind in {(base, f"{bracket}{item}"), (place, "")}:
             values = {value for each in met if each.text == whole for value in each.values}
@@ -58,8 +60,10 @@ def rows_of(facts: Facts, target: ast.expr) -> set[str]:
     return {place for value in given if isinstance(value, ast.Subscript) for place in place_of(value)}
 
 
-def outside(facts: Facts, root: ast.AST, places: Collection[str], others: Iterable[Unit]) -> Iterator[Alias]:
-    """Where other functions read containers of modules that places of some code are."""
+def outside(
+    facts: Facts, root: ast.AST, places: Collection[str], others: Iterable[Unit]
+) -> Iterator[tuple[ast.expr, str]]:
+    """Where other functions write containers of modules that places of some code are, with the item that is meant."""
     named, inside = facts.once(_Named), set(walk(root))
     made: dict[ast.AST | None, set[str]] = {}
     for each in (each for each in named.of(facts.unit(root)) if each.node in inside):
@@ -69,7 +73,7 @@ def outside(facts: Facts, root: ast.AST, places: Collection[str], others: Iterab
                 made.setdefault(value.origin, set()).update(behind)
     for each in (held for unit in others if made for held in named.of(unit)):
         for item in set[str]().union(*(made.get(value.origin, ()) for value in each.values)):
-            yield Alias(each.node, f"{each.text}{item}")
+            yield each.node, f"{each.text}{item}"
 
 
 def _is_of_module(facts: Facts, origin: ast.AST) -> bool:
@@ -84,13 +88,6 @@ def is_made_for(binding: Binding) -> bool:
         return False
     made = given_by(statement, binding.target)
     return all(value.origin is made for value in binding.values)
-
-
-class Alias(NamedTuple):
-    """A place that is what another one is."""
-
-    node: ast.expr
-    text: str  # with the item that is meant
 
 
 class _Held(NamedTuple):

@@ -2,17 +2,7 @@
 
 import pytest
 
-PROGRAM = """\
-import click
-import torch
-from torch import nn, optim
-from torch.utils.data import DataLoader, TensorDataset
-
-
-@click.command()
-{option}
-@click.option("--epochs", type=int, default=2)
-def main(device, epochs):
+BODY = """\
     torch.manual_seed(0)
     {choice}
     model = nn.Linear(2, 1).to(device)
@@ -26,8 +16,23 @@ def main(device, epochs):
             optimizer.step()
 
 
-main()
 """
+PROGRAM = (
+    """\
+import click
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+@click.command()
+{option}
+@click.option("--epochs", type=int, default=2)
+def main(device, epochs):
+"""
+    + BODY
+    + "main()\n"
+)
 OPTIONS = [
     '@click.option("--device", default="cuda")',
     '@click.option("-d", "--device", default="cuda", help="where to train")',
@@ -90,7 +95,8 @@ def test_an_option_is_not_taken_for_the_default_of_what_it_is_handed_to(refused_
     refused_text(HANDED, "MIG103", "model = self.model.to(self.device)", ["self.device is what a user names"])
 
 
-CALLED = """\
+CALLED = (
+    """\
 {imports}
 import torch
 from torch import nn, optim
@@ -98,21 +104,10 @@ from torch.utils.data import DataLoader, TensorDataset
 
 {decorator}
 def main(device: str = "cuda", epochs: int = 2):
-    torch.manual_seed(0)
-    {choice}
-    model = nn.Linear(2, 1).to(device)
-    optimizer = optim.SGD(model.parameters(), lr=0.1)
-    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
-    for epoch in range(epochs):
-        for x, y in loader:
-            x, y = x.to(device), y.to(device)
-            optimizer.zero_grad()
-            nn.functional.mse_loss(model(x), y).backward()
-            optimizer.step()
-
-
-{started}
 """
+    + BODY
+    + "{started}\n"
+)
 STARTED = {
     "fire": {"imports": "import fire", "decorator": "", "started": "fire.Fire(main)"},
     "typer": {"imports": "import typer", "decorator": "", "started": "typer.run(main)"},
