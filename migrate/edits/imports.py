@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     Wanted = tuple[str, str | None]  # module and name; no name for `import module`
+    _Run = list[ast.Import | ast.ImportFrom]  # that stand together
 
 
 class Section(IntEnum):
@@ -134,7 +135,7 @@ def _new(
     mine = Section.STANDARD if module.partition(".")[0] in sys.stdlib_module_names else Section.THIRD_PARTY
     own = [[stmt for stmt in run if _section(stmt, local) is mine] for run in runs]
     if any(own):
-        run, peers = next(pair for pair in reversed([*zip(runs, own, strict=True)]) if pair[1])
+        run, peers = _among([*zip(runs, own, strict=True)])
         anchor, before = _in_run(run, peers, module, is_from=is_from)
         is_first = before and anchor is run[0]
         return Placed(code, anchor, before=before, spaced=False, serves=serves, is_first=is_first)
@@ -146,6 +147,12 @@ def _new(
         return Placed(code, later[0], before=True, spaced=True, serves=serves)
     has_docstring = ast.get_docstring(tree, clean=False) is not None
     return Placed(code, tree.body[0], before=not has_docstring, spaced=True, serves=serves)
+
+
+def _among(runs: list[tuple[_Run, _Run]]) -> tuple[_Run, _Run]:
+    """The last run with several peers, else the last with one: a comment above a single import is about that one."""
+    peopled = [pair for pair in runs if pair[1]]
+    return next((pair for pair in reversed(peopled) if len(pair[1]) > 1), peopled[-1])
 
 
 def _runs(zone: list[ast.stmt]) -> Iterator[list[ast.Import | ast.ImportFrom]]:

@@ -56,6 +56,10 @@ TABLE = {
         "import os\n\n# Third party\n# (pinned)\nfrom torch import nn\n\nx\n",
         f"import os\n\n# Third party\n# (pinned)\n{HEAD}\nfrom torch import nn\n\nx\n",
     ),
+    "not below a comment on one import": (
+        "import torch\nfrom torch import nn\n\n# for the curves\nfrom torchmetrics import Mean\n\nx\n",
+        f"import torch\n{HEAD}\nfrom torch import nn\n\n# for the curves\nfrom torchmetrics import Mean\n\nx\n",
+    ),
     "never inside try": (
         "import torch\ntry:\n    from zeta import z\nexcept ImportError:\n    z = None\n\nx\n",
         f"import torch\n{HEAD}\ntry:\n    from zeta import z\nexcept ImportError:\n    z = None\n\nx\n",
