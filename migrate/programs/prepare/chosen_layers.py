@@ -4,16 +4,18 @@
         label = None                           if label is not None:
     noise = model(x, label)                        x = x + self.label(label)
 
+So it is with `x = self.a(x) if random() < 0.5 else self.b(x)`, `self.heads[task](x)` and `model(x, random() < 0.5)`.
 DistributedDataParallel waits for the gradients of all layers, and each process may leave out others.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import is_none, root_name, writes
+from migrate.analysis.syntax import arguments, is_none, root_name, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import is_draw
 from migrate.programs.prepare.routed import asks_batch
@@ -21,10 +23,10 @@ from migrate.programs.reach.callees import reached
 from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.gradients_off import without_gradients
-from migrate.programs.values.sources import Sources, received
+from migrate.programs.values.sources import Sources, by_attribute, called_by_name, received
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Loop
@@ -32,11 +34,13 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
     from migrate.programs.program import Program
 
+#: What lists layers, or parameters, that a forward picks from.
+_LISTS = frozenset(f"torch.nn.{name}" for name in "ModuleList ModuleDict ParameterList ParameterDict".split())
 _LEAVES = (ast.Return, ast.Continue, ast.Break)
 
 
-def chosen_layers(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.If]:
-    """The tests in models by which they run a layer in one step and not in another."""
+def chosen_layers(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.AST]:
+    """The tests and picks in models by which they run a layer in one step and not in another."""
     training = {loop.node for loop in program.training}
     for unit in units_of(facts, program):
         for node in facts.own(unit):
@@ -47,18 +51,57 @@ def chosen_layers(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.
                     yield from _by_call(facts, node)
 
 
-def _by_call(facts: Facts, call: ast.Call) -> Iterator[ast.If]:
-    """The tests that one call of a model may meet."""
+def _by_call(facts: Facts, call: ast.Call) -> Iterator[ast.AST]:
+    """The tests and picks that one call of a model may meet."""
     for forward in forwards(facts, call):
         varying = {name for name in forward.parameter_names if _varies(facts, call, forward, name)}
-        for test in _tests(facts, forward):
-            if _asks_whether_there(test.test) in varying and _runs_layers(facts, forward, (*test.body, *test.orelse)):
+        for test in tests(facts, forward):
+            if _asks_whether_there(test.test) in varying and _runs_layers(
+                facts, forward, [*itertools.chain(*both_sides(test))]
+            ):
                 yield test
+        drawn = {name for name in forward.parameter_names if _is_drawn(facts, received(call, forward).get(name))}
+        yield from _by_chance(facts, forward, drawn)
     for unit in reached(facts, forwards_inside(facts, call)):
-        for test in _tests(facts, unit):
-            if _draws(facts, test.test) or asks_batch(facts, test.test):
-                if _runs_layers(facts, unit, _decided(facts, test)):
-                    yield test
+        yield from _by_chance(facts, unit, frozenset())
+
+
+def _by_chance(facts: Facts, unit: Unit, drawn: Collection[str]) -> Iterator[ast.AST]:
+    """What goes by a draw of the unit's own, by what its caller has drawn, or by what the batch holds."""
+    for test in tests(facts, unit):
+        is_drawn = draws(facts, test.test) or not _names(test.test).isdisjoint(drawn)
+        if (is_drawn or asks_batch(facts, test.test)) and _runs_layers(facts, unit, _decided(facts, test)):
+            yield test
+    for node in facts.own(unit):
+        if isinstance(unit, Function) and _picks(facts, unit, node, drawn):
+            yield node
+
+
+def _picks(facts: Facts, unit: Function, node: ast.AST, drawn: Collection[str]) -> bool:
+    """Whether layers are picked by chance: `self.heads[task]`, `self.layers[:depth]`, `random.choice(self.layers)`."""
+    if isinstance(node, ast.Call):
+        return is_draw(facts, node) and any(_holds_layers(facts, given, unit) for given in arguments(node))
+    if not isinstance(node, ast.Subscript) or not _holds_layers(facts, node.value, unit):
+        return False
+    names = _names(node.slice)
+    turned = (loop for loop in facts.tree(node).loops(node) if isinstance(loop, ast.For))
+    of_turns = any(not names.isdisjoint(writes(loop.target)) and draws(facts, loop.iter) for loop in turned)
+    return of_turns or draws(facts, node.slice) or not names.isdisjoint(drawn)
+
+
+def _holds_layers(facts: Facts, node: ast.expr, unit: Function) -> bool:
+    """Whether layers that an object lists are meant, as they stand or listed again: `list(self.layers)`."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not facts.targets(node):
+        node = node.args[0]
+    if unit.owner is None or unit.itself is None or not isinstance(node, ast.Attribute):
+        return False
+    return root_name(node) == unit.itself.arg and any(
+        _LISTS & called_by_name(facts, call)
+        for binding in facts.once(by_attribute).get(node.attr, ())
+        if isinstance(binding.unit, Function) and binding.unit.owner is unit.owner
+        for call in ast.walk(binding.statement)
+        if isinstance(call, ast.Call)
+    )
 
 
 def forwards(facts: Facts, call: ast.Call) -> Iterator[Function]:
@@ -69,8 +112,23 @@ def forwards(facts: Facts, call: ast.Call) -> Iterator[Function]:
             yield from (unit for unit in members if isinstance(unit, Function))
 
 
-def _tests(facts: Facts, unit: Unit) -> Iterator[ast.If]:
-    yield from (node for node in facts.own(unit) if isinstance(node, ast.If))
+def tests(facts: Facts, unit: Unit) -> Iterator[ast.If | ast.IfExp]:
+    """The tests of a unit, statements and expressions."""
+    yield from (node for node in facts.own(unit) if isinstance(node, (ast.If, ast.IfExp)))
+
+
+def both_sides(test: ast.If | ast.IfExp) -> tuple[Sequence[ast.AST], Sequence[ast.AST]]:
+    """What runs where a test holds, and what runs where it does not."""
+    return ([test.body], [test.orelse]) if isinstance(test, ast.IfExp) else (test.body, test.orelse)
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _is_drawn(facts: Facts, given: ast.expr | None) -> bool:
+    """Whether a parameter is given what is drawn anew for each step."""
+    return given is not None and draws(facts, given)
 
 
 def _asks_whether_there(test: ast.expr) -> str | None:
@@ -104,28 +162,34 @@ def _is_emptied(facts: Facts, value: ast.expr, loops: list[Loop]) -> bool:
 def _changes(facts: Facts, test: ast.expr, loops: list[Loop]) -> bool:
     """Whether a condition is drawn, or goes by what a loop sets."""
     set_there = {name for loop in loops for name in writes(loop)}
-    return _draws(facts, test) or any(isinstance(n, ast.Name) and n.id in set_there for n in ast.walk(test))
+    return draws(facts, test) or any(isinstance(n, ast.Name) and n.id in set_there for n in ast.walk(test))
 
 
-def _draws(facts: Facts, test: ast.expr) -> bool:
-    """Whether a test draws, or reads what was drawn right for it."""
-    asked = [node for node in ast.walk(test) if isinstance(node, (ast.Call, ast.Name))]
-    sources = facts.once(Sources)
-    drawn = [e for n in asked if isinstance(n, ast.Name) for e in sources.given(n).expressions]
+def draws(facts: Facts, test: ast.expr) -> bool:
+    """Whether an expression draws, or reads what was drawn right for it: `model.deep = random() < 0.5`."""
+    drawn: list[ast.AST] = []
+    for node in ast.walk(test):
+        if isinstance(node, ast.Name):
+            drawn += facts.once(Sources).given(node).expressions
+        elif isinstance(node, ast.Attribute):  # of whatever object: that of a forward is not always known
+            bindings = facts.once(by_attribute).get(node.attr, ())
+            drawn += (binding.statement for binding in bindings if isinstance(binding.statement, ast.Assign))
     calls = [n for each in (test, *drawn) for n in ast.walk(each) if isinstance(n, ast.Call)]
     return any(is_draw(facts, call) for call in calls)
 
 
-def _decided(facts: Facts, test: ast.If) -> tuple[ast.stmt, ...]:
+def _decided(facts: Facts, test: ast.If | ast.IfExp) -> Sequence[ast.AST]:
     """What a test decides about: its branches, and what comes after one that leaves."""
+    if isinstance(test, ast.IfExp):
+        return [test.body, test.orelse]
     tree = facts.tree(test)
     block = tree.block(test)
     leaves = any(isinstance(statement, _LEAVES) for statement in (*test.body, *test.orelse))
     below = block[block.index(test) + 1 :] if leaves else []
-    return (*test.body, *test.orelse, *below)
+    return [*test.body, *test.orelse, *below]
 
 
-def _runs_layers(facts: Facts, unit: Unit, statements: tuple[ast.stmt, ...], depth: int = 3) -> bool:
+def _runs_layers(facts: Facts, unit: Unit, statements: Sequence[ast.AST], depth: int = 3) -> bool:
     """Whether something that the object holds is called, as `self.label(x)` or `for layer in self.layers:`."""
     if not isinstance(unit, Function) or unit.owner is None or unit.itself is None:
         return False
@@ -134,7 +198,7 @@ def _runs_layers(facts: Facts, unit: Unit, statements: tuple[ast.stmt, ...], dep
         methods = [target for target in facts.targets(call) if not isinstance(target.node, ast.Lambda)]
         if not methods and root_name(call.func) in held:
             return True
-        if depth and any(_runs_layers(facts, each, tuple(each.body), depth - 1) for each in methods):
+        if depth and any(_runs_layers(facts, each, each.body, depth - 1) for each in methods):
             return True
     return False
 

@@ -19,6 +19,7 @@ from migrate.programs.argument import HANDLERS, Argument
 from migrate.programs.prepare.bypass import around_forward
 from migrate.programs.prepare.chosen_layers import chosen_layers
 from migrate.programs.prepare.discarded import discarded
+from migrate.programs.prepare.drawn_parts import drawn_parts
 from migrate.programs.program import Refusal
 from migrate.programs.reach.outsiders import is_inside_model, units_of
 from migrate.programs.stages import first_made
@@ -78,8 +79,8 @@ def irregular(facts: Facts, loops: Loops, program: Program) -> ast.AST | None:
             for first, second in pairwise(calls):
                 if not _are_alternatives(facts, first, second) and not _is_run_between(facts, unit, first, second):
                     return second
-    left_out = itertools.chain(discarded(facts, loops, program), chosen_layers(facts, loops, program))
-    return next(left_out, None) or _frozen_later(facts, loops, program)
+    left_out = (each(facts, loops, program) for each in (discarded, chosen_layers, drawn_parts))
+    return next(itertools.chain.from_iterable(left_out), None) or _frozen_later(facts, loops, program)
 
 
 def _is_false(node: ast.expr) -> bool:

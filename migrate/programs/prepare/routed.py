@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _STEPS_BACK = 4  # from a size to what chose the rows
 _ASKING = frozenset("any all item".split())
+_REDUCING = frozenset("mean sum max min norm std var".split())  # to one number, where no dimension is named
 _SIZES = frozenset("numel nelement size".split())
 _CHOOSING = frozenset("nonzero where argwhere masked_select unique".split())
 
@@ -32,6 +33,8 @@ def asks_batch(facts: Facts, test: ast.expr) -> bool:
         if isinstance(node, ast.Call) and not facts.targets(node):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
             if name in _ASKING and isinstance(node.func, ast.Attribute):
+                return True
+            if name in _REDUCING and isinstance(node.func, ast.Attribute) and not arguments(node):
                 return True
             if (name in _SIZES or name == "len") and any(_is_chosen(facts, each) for each in _of(node)):
                 return True

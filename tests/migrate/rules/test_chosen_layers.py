@@ -84,6 +84,39 @@ LEFT_OUT = {
         "pass",
         "model(x)",
     ),
+    "in an expression": ("x = self.router(x) if random.random() < 0.1 else self.body(x)", "pass", "model(x)"),
+    "a flag that is drawn in the call": (
+        "x = self.router(x) if y else x",
+        "pass",
+        "model(x, random.random() < 0.1)",
+    ),
+    "a flag that is drawn before": (
+        "if y:\n            x = self.router(x)",
+        "flag = random.random() < 0.1",
+        "model(x, flag)",
+    ),
+    "a name that is drawn": (
+        'if y == "routed":\n            x = self.router(x)',
+        'mode = random.choice(["routed", "plain"])',
+        "model(x, mode)",
+    ),
+    "a flag of the model": (
+        "if self.is_deep:\n            x = self.router(x)",
+        "model.is_deep = random.random() < 0.1",
+        "model(x)",
+    ),
+    "a place that is drawn": ("x = self.blocks[y](x)", "task = random.randrange(3)", "model(x, task)"),
+    "a layer that is drawn": ("x = random.choice(self.blocks)(x)", "pass", "model(x)"),
+    "layers by places that are drawn": (
+        "for i in random.sample(range(3), 2):\n            x = self.blocks[i](x)",
+        "pass",
+        "model(x)",
+    ),
+    "as many as are drawn": (
+        "for block in self.blocks[: random.randint(1, 3)]:\n            x = block(x)",
+        "pass",
+        "model(x)",
+    ),
 }
 
 
@@ -96,6 +129,7 @@ def test_gradients_are_averaged_after_the_backward(convert_text, name):
 
 
 SENT = {
+    "what it is on average": "if x.mean() > 0:\n    x = x + expert(x)",
     "a mask": "if (chosen == i).any():\n    x = x + expert(x)",
     "a mask with a name": "mask = chosen == i\nif not mask.any():\n    continue\nx = expert(x)",
     "a number": "count = (chosen == i).sum()\nif count.item() > 0:\n    x = x + expert(x)",
@@ -145,6 +179,11 @@ ALWAYS = {
     "the same in every step": (GIVEN, "pass", "model(x, y if unlabeled else None)"),
     "an option": (GIVEN, "if unlabeled:\n            y = None", "model(x, y)"),
     "no layer": ("if random.random() < 0.1:\n            x = x.flip(1)", "pass", "model(x)"),
+    "no layer in an expression": ("x = x.flip(1) if random.random() < 0.1 else x", "pass", "model(x)"),
+    "a flag that is always the same": ("x = self.router(x) if y else x", "pass", "model(x, True)"),
+    "a place of each in turn": ("for i in range(3):\n            x = self.blocks[i](x)", "pass", "model(x)"),
+    "as often as is drawn": ("for _ in range(random.randint(1, 3)):\n            x = self.body(x)", "pass", "model(x)"),
+    "a word that is drawn": ("x = x + random.choice([0.1, 0.2])", "pass", "model(x)"),
     "the mode": ("if self.training:\n            x = self.blocks[0](x)", "pass", "model(x)"),
 }
 
