@@ -1,7 +1,7 @@
 """agreement: what one process would decide by its own batch, all processes decide together.
 
     if torch.isnan(loss):   ->   if accelerator.gather(torch.isnan(loss)).any():
-    if loss.item() > 100:   ->   if any(accelerator.gather_for_metrics([loss.item() > 100])):
+    if not math.isfinite(loss.item()):   ->   if any(accelerator.gather_for_metrics([not math.isfinite(loss.item())])):
 
 A process that leaves a step alone (`continue`, `break`, `return`), or takes it alone, lets the others wait in backward
 for ever. All leave it as soon as one of them would; all take it only if each of them would (`.all()`). So it is in an
@@ -10,8 +10,8 @@ expression (`optimizer.step() if loss < 9 else None`), and where a clock or a si
 
     if random.random() < 0.1:   ->   if accelerator.gather_for_metrics([random.random() < 0.1])[0]:
 
-What else they must do alike in a step (change what is trained, set a rate, step a scheduler, evaluate, keep the
-weights) goes by the mean, which is what one process would have asked for:
+Where a number is compared, and in what else they must do alike in a step (change what is trained, set a rate, step a
+scheduler, evaluate, keep the weights), it is the mean, which is what one process would have asked for:
 
     if loss.item() < 0.1:   ->   if accelerator.reduce(loss.item(), reduction="mean") < 0.1:
 

@@ -3,8 +3,8 @@
 `if torch.isnan(loss): continue`: one process goes on alone, and the others wait for it in backward for ever. All skip
 the step if one of them would, and train only if all of them would: `if accelerator.gather(torch.isnan(loss)).any():`.
 
-What they do alike beside that (evaluate, keep the best weights, step a scheduler) goes by the number that one process
-would have asked for: the mean of theirs.
+Where a number is compared (`if loss.item() > 100: break`), it is the one that one process would have asked for, the mean
+of theirs; so it is with what they do alike beside the step: evaluate, keep the best weights, step a scheduler.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def _is_among_steps(facts: Facts, loops: Loops, node: ast.AST) -> bool:
 def _agreement(facts: Facts, loop: LoopFact, junction: Junction, duties: Sequence[Duty | None]) -> Agreement | None:
     if not junction.is_truth or not _is_common(facts, loop, junction):
         return None
-    if _is_plain(duties) and (means := _means(facts, loop, junction.test)):
+    if means := _means(facts, loop, junction.test):
         return Agreement(junction.test, for_one=True, is_tensor=False, means=means)
     first = next((duty for duty in Duty if duty in duties), None)
     if duties[0] is duties[1] and first is not Duty.ALIKE:

@@ -6,7 +6,7 @@ from migrate.options import Target
 
 TENSOR = "accelerator.gather(torch.isnan(loss)).any()"
 GUARD = "if {}:\n    continue\nloss = loss * 1"
-AGAIN = "accelerator.gather_for_metrics([loss.item() > 9])"
+MEAN = "accelerator.reduce(loss.item(), reduction='mean')"
 OVER = "accelerator.gather_for_metrics([bool(is_over)])"
 AGREED = {
     "a tensor": {"step": (GUARD.format("torch.isnan(loss)"), GUARD.format(TENSOR))},
@@ -19,7 +19,7 @@ AGREED = {
     "a comparison": {
         "step": (
             "if loss.item() > 100:\n    break",
-            "if any(accelerator.gather_for_metrics([loss.item() > 100])):\n    break",
+            f"if {MEAN} > 100:\n    break",
         )
     },
     **{
@@ -27,7 +27,7 @@ AGREED = {
             "imports": "import sys",
             "step": (
                 f"if loss.item() > 100:\n    {end}",
-                f"if any(accelerator.gather_for_metrics([loss.item() > 100])):\n    {end}",
+                f"if {MEAN} > 100:\n    {end}",
             ),
         }
         for end in ("sys.exit()", "exit(0)", "quit()", "sys.exit(int(x[0, 0]))")
@@ -52,7 +52,7 @@ AGREED = {
     "with something that all have": {
         "step": (
             "if epoch and loss.item() > 9:\n    break",
-            "if any(accelerator.gather_for_metrics([bool(epoch and loss.item() > 9)])):\n    break",
+            f"if epoch and {MEAN} > 9:\n    break",
         )
     },
     **{
@@ -84,7 +84,7 @@ AGREED = {
     "whether a step is taken once more": {
         "step": (
             "while loss.item() > 9:\n    loss = criterion(model(x), y)\n    loss.backward()",
-            f"while all({AGAIN}):\n    loss = criterion(model(x), y)\n    accelerator.backward(loss)",
+            f"while {MEAN} > 9:\n    loss = criterion(model(x), y)\n    accelerator.backward(loss)",
         )
     },
     "a clock in a step": {
@@ -114,7 +114,7 @@ AGREED = {
     "the step in an expression": {
         "step": (
             "optimizer.step() if loss.item() > 9 else None",
-            f"optimizer.step() if all({AGAIN}) else None",
+            f"optimizer.step() if {MEAN} > 9 else None",
         )
     },
     "a step behind and": {
@@ -127,19 +127,19 @@ AGREED = {
     "a step behind what all have, and what one has": {
         "step": (
             "epoch and loss.item() > 9 and optimizer.step()",
-            f"epoch and all({AGAIN}) and optimizer.step()",
+            f"epoch and {MEAN} > 9 and optimizer.step()",
         )
     },
     "steps in a comprehension": {
         "step": (
             "[each.step() for each in [optimizer] if loss.item() > 9]",
-            f"[each.step() for each in [optimizer] if all({AGAIN})]",
+            f"[each.step() for each in [optimizer] if {MEAN} > 9]",
         )
     },
     "an exception that is caught in the step": {
         "step": (
             "try:\n    if loss.item() > 9:\n        raise ValueError\n    x = x + 1\nexcept ValueError:\n    pass",
-            f"try:\n    if any({AGAIN}):\n        raise ValueError\n    x = x + 1\nexcept ValueError:\n    pass",
+            f"try:\n    if {MEAN} > 9:\n        raise ValueError\n    x = x + 1\nexcept ValueError:\n    pass",
         )
     },
     "the step in the else": {

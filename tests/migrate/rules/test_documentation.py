@@ -274,7 +274,7 @@ AROUND = {
         "end", "{}\nshown = model(torch.ones(1, 2))", **CHOSEN, batch=("x, y = x.to(device), y.to(device)", "")
     ),
     ("agreement", "if torch.isnan(loss):"): put("step", "{}\n    continue"),
-    ("agreement", "if loss.item() > 100:"): put("step", "{}\n    break"),
+    ("agreement", "if not math.isfinite(loss.item()):"): put("step", "{}\n    break", imports="import math"),
     ("agreement", "if loss.item() < 0.1:"): put(
         "step", "{}\n    model.zero_grad()", made='wanted = {"low": 0.0, "high": 1.0}'
     ),
