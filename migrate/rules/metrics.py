@@ -74,12 +74,14 @@ from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.shares.short_counts import short_counts
 from migrate.programs.shares.yielded import yielded
+from migrate.programs.training.batch_statistics import BatchStatistics
 from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.flags import GRADIENTS, Flagged
 from migrate.programs.training.queues import queues
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
 from migrate.programs.training.rows_kept import rows_inside, rows_kept
+from migrate.programs.training.sample_rows import SampleRows
 from migrate.programs.values.accumulators import Accumulator
 from migrate.programs.values.lists import shown as shown_lists
 from migrate.rules.averaging import average_over
@@ -105,6 +107,10 @@ if TYPE_CHECKING:
 _OF_OWN_ROWS = (
     "this loss compares the rows of a batch with each other: each process compares those of its own batches only"
 )
+_OF_OWN_STATISTIC = (
+    "this loss goes on with a statistic of the batch, `{}`: each process takes that of its own rows, and the mean over "
+    "processes is not what one would have computed of all"
+)
 
 
 @rule("MIG114")
@@ -129,8 +135,11 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
 def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     """What a training loop adds up or collects is of all processes after it; say what is not."""
     facts, loops = conversion.facts, conversion.loops
-    for part in Comparisons(facts, loop, conversion.program.model_origins).each():
+    samples = SampleRows(facts, loop, conversion.program.model_origins)
+    for part in Comparisons(facts, samples).each():
         draft.note(part, _OF_OWN_ROWS)
+    for part in BatchStatistics(facts, samples).each():
+        draft.note(part, _OF_OWN_STATISTIC.format(ast.unparse(part)))
     for statement in queues(facts, loop, conversion.program.model_origins):
         queue = ast.unparse(statement.targets[0])
         draft.note(statement, f"the loss compares with {queue}, which each process fills from its own batches only")

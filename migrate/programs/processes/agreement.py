@@ -3,8 +3,8 @@
 `if torch.isnan(loss): continue`: one process goes on alone, and the others wait for it in backward for ever. All skip
 the step if one of them would, and train only if all of them would: `if accelerator.gather(torch.isnan(loss)).any():`.
 
-Where a number is compared (`if loss.item() > 100: break`), it is the one that one process would have asked for, the mean
-of theirs; so it is with what they do alike beside the step: evaluate, keep the best weights, step a scheduler.
+Where a number is compared (`if loss.item() > 100: break`), it is the one that one process would have asked for, the
+mean of theirs; so it is with what they do alike beside the step: evaluate, keep the best weights, step a scheduler.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.values.assigned import assigned
 
@@ -38,7 +38,7 @@ class LossParts:
     def _behind(self, node: ast.expr) -> list[ast.expr]:
         """What an expression has its value from: what its name was given, what a function returns."""
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            return self.assigned(node)
+            return [*self.assigned(node), *self._unpacked(node)]
         targets = self.entered(node) if isinstance(node, ast.Call) else []
         returned = (n.value for each in targets for n in self._facts.own(each) if isinstance(n, ast.Return))
         return [value for value in returned if value is not None]
@@ -59,3 +59,9 @@ class LossParts:
         unit = self._facts.unit(name)  # what nobody has run: the forward of a loss
         given = (n for n in self._facts.own(unit) if isinstance(n, ast.Assign))
         return [n.value for n in given if any(isinstance(to, ast.Name) and to.id == name.id for to in n.targets)]
+
+    def _unpacked(self, name: ast.Name) -> list[ast.expr]:
+        """The calls that give a name among others: `worst, places = losses.topk(8)`."""
+        given = (node for node in self._facts.own(self._facts.unit(name)) if isinstance(node, ast.Assign))
+        named = (each.value for each in given if isinstance(each.targets[0], ast.Tuple) and name.id in writes(each))
+        return [value for value in named if isinstance(value, ast.Call)]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, origins
 from migrate.analysis.syntax import walk
-from migrate.programs.training.comparisons import JOINING
 from migrate.programs.training.loss_parts import LossParts
+from migrate.programs.training.sample_rows import JOINING
 from migrate.programs.values.sources import called_by_name
 
 if TYPE_CHECKING:

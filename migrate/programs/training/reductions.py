@@ -27,11 +27,7 @@ _WEIGHING = {"weight": "weighted by class", "ignore_index": "taken over what is 
 def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Call, str]]:
     """The losses of some units that sum, or whose mean is weighted, with what is said about each."""
     for use in facts.calls:
-        if (
-            use.unit not in units
-            or not any(map(_is_loss, facts.called(use.node)))
-            or without_gradients(facts, use.node)
-        ):
+        if use.unit not in units or not any(map(is_loss, facts.called(use.node))) or without_gradients(facts, use.node):
             continue
         given = {k.arg: k.value for k in use.node.keywords if k.arg is not None}
         reduction, average = (given.get(name) for name in ("reduction", "size_average"))
@@ -49,7 +45,7 @@ def weighed_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple
         divides = any(isinstance(getattr(node, "op", None), ast.Div) for node in facts.own(forward))
         made = [node for unit in (forward, *_making(forward)) for node in facts.own(unit)]
         for node in made:
-            if not isinstance(node, ast.Call) or not any(map(_is_loss, called_by_name(facts, node))):
+            if not isinstance(node, ast.Call) or not any(map(is_loss, called_by_name(facts, node))):
                 continue
             given = {keyword.arg: keyword.value for keyword in node.keywords}
             if _is(given.get("reduction"), "sum"):
@@ -129,7 +125,8 @@ def _is_shape(node: ast.Attribute | ast.Call) -> bool:
     return isinstance(name, ast.Attribute) and name.attr in ("shape", "size")
 
 
-def _is_loss(name: str) -> bool:
+def is_loss(name: str) -> bool:
+    """Whether a loss of PyTorch has this name."""
     return name.startswith("torch.nn.") and name.endswith(("Loss", "loss", "cross_entropy", "entropy_with_logits"))
 
 
@@ -289,11 +286,11 @@ def _is_mean_of_chosen(facts: Facts, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     is_mean = isinstance(node.func, ast.Attribute) and node.func.attr == "mean"
-    is_loss = any(map(_is_loss, facts.called(node))) or Role.CRITERION in roles(facts.values(node.func))
-    if is_loss and any(keyword.arg == "reduction" for keyword in node.keywords):
+    computes = any(map(is_loss, facts.called(node))) or Role.CRITERION in roles(facts.values(node.func))
+    if computes and any(keyword.arg == "reduction" for keyword in node.keywords):
         return False  # told by what it is called with
     of = [*node.args, *([node.func.value] if is_mean and isinstance(node.func, ast.Attribute) else ())]
-    return (is_mean or is_loss) and any(_is_chosen(facts, each, _DEEPEST) for each in of)
+    return (is_mean or computes) and any(_is_chosen(facts, each, _DEEPEST) for each in of)
 
 
 def _is_chosen(facts: Facts, node: ast.expr, depth: int) -> bool:
@@ -335,7 +332,7 @@ def _is_sum(facts: Facts, node: ast.expr) -> bool:
 
 def _is_summed_loss(facts: Facts, node: ast.expr) -> bool:
     """`F.smooth_l1_loss(out, y, reduction="sum")` in a `forward`; elsewhere it is told by itself."""
-    if not isinstance(node, ast.Call) or not any(map(_is_loss, called_by_name(facts, node))):
+    if not isinstance(node, ast.Call) or not any(map(is_loss, called_by_name(facts, node))):
         return False
     given = {keyword.arg: keyword.value for keyword in node.keywords}
     return (_is(given.get("reduction"), "sum") or _is(given.get("size_average"), False)) and _is_unseen(facts, node)

@@ -1,0 +1,150 @@
+"""Losses that take a statistic of the batch and go on with it: each process takes that of its own rows.
+
+    loss = torch.sqrt(criterion(output, y))          # the root of a mean
+    loss = torch.topk(losses, k)[0].mean()           # the largest of the batch
+    rows = (output - output.mean(0)) / output.std(0)
+
+The mean over N processes of such a loss is not that of the whole batch. Only what is certain is told: what is taken
+over the samples, of tensors with one row for each.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import FROM_LOADER, Role, only, origins, roles
+from migrate.analysis.syntax import argument_at
+from migrate.analysis.units import Function
+from migrate.programs.training.reductions import is_loss
+from migrate.programs.training.sample_rows import first_of_each, name_of
+from migrate.programs.values.place import number
+from migrate.programs.values.sources import by_attribute, called_by_name
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.programs.training.sample_rows import SampleRows
+
+#: Made of a mean, they give another than the mean of what they would make of each row.
+_BENDING = frozenset("sqrt rsqrt log log1p log2 log10 exp pow square abs relu clamp clamp_ sigmoid tanh".split())
+#: Fold the rows of a batch in a way that no mean of parts gives, with the place of their dimension among the arguments.
+_FOLDING = {"norm": 1, "quantile": 1, "nanquantile": 1} | dict.fromkeys("std var max min amax amin median".split(), 0)
+#: Find places or values by the order of all that they are given.
+_RANKING = frozenset("topk sort argsort kthvalue".split())
+#: Leave each number of a tensor what it is.
+_KEEPING = frozenset("detach clone float double cpu contiguous".split())
+
+
+class BatchStatistics:
+    """The statistics of a batch that one training loop's losses go on with."""
+
+    def __init__(self, facts: Facts, rows: SampleRows) -> None:
+        self._facts = facts
+        self._rows = rows
+
+    def each(self) -> list[ast.expr]:
+        """The first in each function, and in the loop itself."""
+        return first_of_each(self._facts, filter(self._goes_on, self._rows.parts))
+
+    def _goes_on(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.BinOp):
+            is_power = isinstance(node.op, ast.Pow) and number(node.right) not in (None, 1)
+            return self._is_mean(node.left) if is_power else self._is_centred(node)
+        if not isinstance(node, ast.Call) or not (operands := self._operands(node)):
+            return False
+        name, of = name_of(node), operands[0]
+        if name in _BENDING:
+            return self._is_mean(of)
+        if name in _RANKING:
+            return self._is_number_each(of)
+        return name in _FOLDING and self._folds(node, _FOLDING[name]) and not self._is_taken_off(node, of)
+
+    def _is_centred(self, node: ast.BinOp) -> bool:
+        """`rows - rows.mean(0)`."""
+        return isinstance(node.op, ast.Sub) and self._are_rows(node.left) and self._is_mean(node.right)
+
+    def _is_taken_off(self, node: ast.Call, of: ast.expr) -> bool:
+        """`x - x.max()`, before an `exp`: what comes out is the same whatever is taken off."""
+        above = self._facts.tree(node).parents[node]
+        return isinstance(above, ast.BinOp) and isinstance(above.op, ast.Sub) and ast.dump(above.left) == ast.dump(of)
+
+    def _operands(self, call: ast.Call) -> list[ast.expr]:
+        """What a function or method of a tensor works on, the tensor first; empty for one of the project's own."""
+        if self._facts.targets(call):
+            return []
+        if self._is_function(call):
+            return call.args
+        return [call.func.value, *call.args] if isinstance(call.func, ast.Attribute) else []
+
+    def _is_function(self, call: ast.Call) -> bool:
+        return any(name.startswith("torch.") for name in called_by_name(self._facts, call))
+
+    def _folds(self, call: ast.Call, at: int) -> bool:
+        """Whether a call folds the rows of its tensor: no dimension is given, or the first."""
+        given = argument_at(call, at + self._is_function(call), "dim", "axis")
+        return (given is None or number(given) == 0) and self._are_rows(self._operands(call)[0])
+
+    def _is_mean(self, node: ast.expr, depth: int = 4) -> bool:
+        """Whether an expression is a mean over the rows, or made of such ones and what all batches have."""
+        if depth == 0:
+            return False
+        if isinstance(node, ast.Name):
+            given = self._rows.assigned(node)
+            return bool(given) and all(self._is_mean(value, depth - 1) for value in given)
+        if isinstance(node, ast.BinOp):
+            means = [self._is_mean(side, depth - 1) for side in (node.left, node.right)]
+            others = [s for s, is_mean in zip((node.left, node.right), means, strict=True) if not is_mean]
+            return any(means) and not any(roles(self._facts.values(other)) & FROM_LOADER for other in others)
+        if not isinstance(node, ast.Call):
+            return False
+        if name_of(node) == "mean":
+            return bool(self._operands(node)) and self._folds(node, 0)
+        return self._is_mean_loss(node)
+
+    def _is_mean_loss(self, call: ast.Call) -> bool:
+        values = self._facts.values(call)  # none in the forward of a loss, which nothing has run
+        return self._reduction(call) == "mean" and (not values or only(values, Role.STATISTIC))
+
+    def _reduction(self, call: ast.Call) -> str | None:
+        """How a loss is reduced that is called; None: it is no loss, or that is not known."""
+        made = self._made(call.func)
+        if not any(is_loss(name) for each in (call, *made) for name in called_by_name(self._facts, each)):
+            return None
+        given = [keyword for each in (call, *made) for keyword in each.keywords]
+        if any(keyword.arg in ("reduce", "size_average", None) for keyword in given):
+            return None
+        said = [keyword.value for keyword in given if keyword.arg == "reduction"]
+        return str(number(said[0])) if said else "mean"
+
+    def _made(self, loss: ast.expr) -> list[ast.Call]:
+        """The calls that make a loss function: by its values, or as `__init__` gives it: `self.mse = nn.MSELoss()`."""
+        made = origins(self._facts.values(loss), Role.CRITERION)
+        unit = self._facts.unit(loss)
+        if not made and isinstance(loss, ast.Attribute) and isinstance(unit, Function) and unit.owner is not None:
+            bindings = self._facts.once(by_attribute).get(loss.attr, ())
+            own = [b for b in bindings if isinstance(b.unit, Function) and b.unit.owner is unit.owner]
+            made = {b.statement.value for b in own if isinstance(b.statement, ast.Assign)}
+        return [each for each in made if isinstance(each, ast.Call)]
+
+    def _are_rows(self, node: ast.expr) -> bool:
+        return self._rows.are(node) or self._is_number_each(node)
+
+    def _is_number_each(self, node: ast.expr, depth: int = 4) -> bool:
+        """Whether an expression certainly has one number for each sample, or each of its places: `losses.view(-1)`."""
+        if depth == 0:
+            return False
+        if isinstance(node, ast.Name):
+            given = self._rows.assigned(node)
+            return bool(given) and all(self._is_number_each(value, depth - 1) for value in given)
+        if not isinstance(node, ast.Call):
+            return False
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
+            return self._is_number_each(node.func.value, depth)
+        flattened = node.func.value if isinstance(node.func, ast.Attribute) and _flattens(node) else None
+        return self._reduction(node) == "none" if flattened is None else self._are_rows(flattened)
+
+
+def _flattens(call: ast.Call) -> bool:
+    """`x.view(-1)`, `x.reshape(-1)`, `x.flatten()`."""
+    name, given = name_of(call), [number(argument) for argument in call.args]
+    return (name in ("view", "reshape") and given == [-1]) or (name == "flatten" and not given)

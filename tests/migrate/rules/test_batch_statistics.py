@@ -1,0 +1,94 @@
+"""Losses that go on with a statistic of the batch: `migrate/programs/training/batch_statistics.py`."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+SAYS = "goes on with a statistic of the batch"
+IMPORTS = "import torch.nn.functional as F"
+EACH = "errors = F.mse_loss(output, y, reduction='none').view(-1)\n"
+SETUP = """
+class Root(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mse = nn.MSELoss()
+
+    def forward(self, given, wanted):
+        return torch.sqrt(self.mse(given, wanted) + 1e-6)
+
+
+class Hardest(nn.Module):
+    def forward(self, given, wanted):
+        errors = F.mse_loss(given, wanted, reduction="none").view(-1)
+        worst, places = torch.sort(errors, descending=True)
+        return worst[:2].mean()
+
+
+each = nn.MSELoss(reduction="none")
+root, hardest = Root(), Hardest()
+weight = 0.5
+"""
+
+
+def told(report, source):
+    lines = source.splitlines()
+    return [lines[f.line - 1].strip() for f in report.of(Kind.NOTE) if f.code == "MIG114" and SAYS in f.message]
+
+
+GOING_ON = {
+    "the root of a mean": "loss = torch.sqrt(criterion(output, y))",
+    "a power of a mean": "loss = criterion(output, y) ** 0.5",
+    "the root of a mean with a name": "error = (output - y).pow(2).mean()\nloss = error.sqrt()",
+    "the logarithm of a mean": "loss = -torch.log(output.mean())",
+    "what is above a bound": "loss = (criterion(output, y) - weight).abs()",
+    "a norm": "loss = (output - y).norm()",
+    "a norm by a function": "loss = torch.norm(output - y, 2)",
+    "a deviation": "loss = loss + output.std(0).sum()",
+    "a variance": "loss = loss + torch.var(output)",
+    "rows that are centred": "centred = output - output.mean(0)\nloss = centred.abs().mean()",
+    "means of two groups": "loss = loss + (output.mean(0) - model(x + 1).mean(dim=0)).pow(2).sum()",
+    "the largest": EACH + "loss = torch.topk(errors, 2)[0].mean()",
+    "the largest, by a method": EACH + "worst, _ = errors.topk(2)\nloss = worst.mean()",
+    "the largest of a loss function's": "errors = each(output, y).flatten()\nloss = errors.max()",
+    "places by order": EACH + "loss = errors[torch.argsort(errors.detach())[:2]].mean()",
+    "below a quantile": EACH + "loss = (errors * (errors < torch.quantile(errors, 0.9))).mean()",
+    "in a loss of its own": "loss = root(output, y)",
+    "the largest in a loss of its own": "loss = hardest(output, y)",
+}
+INSIDE = ("return torch.sqrt(", "worst, places = torch.sort(")
+
+
+@pytest.mark.parametrize("name", GOING_ON)
+def test_statistics_are_told(convert_text, programs, name):
+    code = GOING_ON[name]
+    source = programs({"imports": IMPORTS, "setup": SETUP, "backward": f"{code}\nloss.backward()"})[0]
+    report, result = convert_text(source)
+
+    assert "accelerator.backward(" in result
+    (line,) = told(report, source)
+    assert line in code.splitlines() or line.startswith(INSIDE)
+
+
+ROW_BY_ROW = {
+    "the root of each": "loss = torch.sqrt((output - y).pow(2) + 1e-6).mean()",
+    "the largest of each row": "loss = loss + output.max(1)[0].mean() + output.max(dim=1).values.mean()",
+    "the largest of two": "loss = loss + torch.max(output, y).mean()",
+    "what is taken off before an exponent": "loss = loss + (output - output.max()).exp().mean()",
+    "the norm of each row": "loss = loss + output.norm(dim=1).mean() + torch.norm(output, 2, 1).mean()",
+    "a mean with a factor": "loss = weight * criterion(output, y) + 0.1 * output.mean(0).sum()",
+    "the order in each row": "loss = loss + output.sort(1)[0][:, 0].mean()",
+    "the deviation of each row": "loss = loss + output.std(1, unbiased=False).mean()",
+    "weights": "loss = loss + model.weight.norm() + torch.sqrt(model.weight.mean() ** 2 + 1)",
+    "a size": "loss = loss / x.size(1) ** 0.5",
+    "what is only shown": "print(torch.sqrt(criterion(output, y)).item())",
+    "a number of the loss": "print(loss.item() ** 0.5)",
+}
+
+
+@pytest.mark.parametrize("name", ROW_BY_ROW)
+def test_what_is_made_of_each_row_is_not(convert_text, programs, name):
+    source = programs({"imports": IMPORTS, "setup": SETUP, "backward": f"{ROW_BY_ROW[name]}\nloss.backward()"})[0]
+    report, result = convert_text(source)
+
+    assert "accelerator.backward(" in result
+    assert not told(report, source)
