@@ -181,7 +181,11 @@ def _find_bars(conversion: Conversion, voice: Voice, said: Speech) -> None:
 def _find_commands(conversion: Conversion, voice: Voice, said: Speech) -> None:
     """Other programs that are run for what they do: nobody asks what they print."""
     covered = said.covered
-    for use in conversion.speaking_uses:
+    left = {
+        unit for unit in {*conversion.program.outsiders, *_beside(conversion)} if conversion.facts.is_editable(unit)
+    }
+    beside = {unit for unit in left if not voice.is_guarded_outside(unit) and not voice.is_of_ones_object(unit)}
+    for use in [*conversion.speaking_uses, *(use for use in conversion.facts.calls if use.unit in beside)]:
         if not is_command(conversion.facts, use.node) or id(use.node) in covered:
             continue
         if not voice.is_written_elsewhere(use.unit) and not voice.is_left_to_one(use.node):
