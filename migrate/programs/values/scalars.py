@@ -60,7 +60,7 @@ class Scalars:
         if isinstance(node, ast.Attribute) and node.attr == "data":
             return self.kind(node.value, depth)
         if isinstance(node, ast.Name) and node.id in self._losses:
-            return Scalar.TENSOR
+            return None if self._holds_rows(node) else Scalar.TENSOR
         if isinstance(node, ast.Name) and (kind := self._named(node, depth)):
             return kind
         return Scalar.WHOLE if is_number(self._facts, node) else None
@@ -90,7 +90,7 @@ class Scalars:
 
     def is_loss(self, name: str, value: ast.expr) -> bool:
         """Whether the loop's own function starts gradients at what it gives a name: one number, and no sum."""
-        return name in self._own_losses and not self._sums(value)
+        return name in self._own_losses and not self._sums(value) and not self._holds_rows(value)
 
     def is_mean(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
         """Whether a number is a mean over the batch, as a loss is, so that a share of the batch has one as large."""
@@ -99,7 +99,9 @@ class Scalars:
         if isinstance(node, ast.Name):
             given = list(assigned(self._facts, node))
             if node.id in self._losses:
-                return not any(value is not None and self._sums(value) for value in given)
+                return not any(value is not None and self._sums(value) for value in given) and not self._holds_rows(
+                    node
+                )
             return bool(given) and all(value is not None and self.is_mean(value, depth - 1) for value in given)
         if isinstance(node, ast.Attribute):
             return node.attr == "data" and self.is_mean(node.value, depth)
@@ -166,7 +168,30 @@ class Scalars:
         is_loss = Role.CRITERION in roles(self._facts.values(call.func)) or any(
             name.startswith(_LOSSES) and ("loss" in name or "entropy" in name) for name in self._facts.called(call)
         )
-        return is_loss and roles(self._facts.values(call)) == {Role.STATISTIC}
+        return is_loss and not self._keeps_rows(call) and roles(self._facts.values(call)) == {Role.STATISTIC}
+
+    def _keeps_rows(self, call: ast.Call) -> bool:
+        """Whether a loss function was told to give a number for each sample: `reduction="none"`, `reduce=False`."""
+        made = (v.origin for v in self._facts.values(call.func) if v.role is Role.CRITERION)
+        told = [keyword for c in (call, *made) if isinstance(c, ast.Call) for keyword in c.keywords]
+        return any(ast.unparse(keyword) in ("reduction='none'", "reduce=False") for keyword in told)
+
+    def _holds_rows(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
+        """Whether what a loss function gives still has a number for each sample here: its mean is taken below."""
+        if isinstance(node, ast.Name) and depth > 0:
+            given = [value for value in assigned(self._facts, node) if value is not None]
+            above = [value for value in given if value.lineno < node.lineno] or given
+            last = max(above, key=lambda value: (value.lineno, value.col_offset), default=None)
+            return last is not None and self._holds_rows(last, depth - 1)
+        if isinstance(node, ast.BinOp):
+            return any(self._holds_rows(side, depth) for side in (node.left, node.right))
+        if isinstance(node, ast.Attribute):
+            return node.attr == "data" and self._holds_rows(node.value, depth)
+        if not isinstance(node, ast.Call):
+            return False
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_KIND - {"mean"}:
+            return self._holds_rows(node.func.value, depth)
+        return self._keeps_rows(node)
 
     def _is_floating(self, node: ast.expr, depth: int) -> bool:
         """Whether a tensor holds floating-point numbers."""
