@@ -75,6 +75,7 @@ from migrate.programs.shares.left_over import left_over
 from migrate.programs.shares.short_counts import short_counts
 from migrate.programs.shares.yielded import yielded
 from migrate.programs.training.batch_statistics import BatchStatistics
+from migrate.programs.training.carried import carried
 from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.flags import GRADIENTS, Flagged
@@ -111,6 +112,7 @@ _OF_OWN_STATISTIC = (
     "this loss goes on with a statistic of the batch, `{}`: each process takes that of its own rows, and the mean over "
     "processes is not what one would have computed of all"
 )
+_CARRIED = "a mean over the batch can be that of all: accelerator.reduce(value, reduction='mean')"
 
 
 @rule("MIG114")
@@ -132,20 +134,31 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
             _join_shares(conversion, draft, loop)
 
 
-def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
-    """What a training loop adds up or collects is of all processes after it; say what is not."""
-    facts, loops = conversion.facts, conversion.loops
+def _say_other_rows(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
+    """Say where a loss is computed from other rows than its own: of the batch, or of what earlier batches left."""
+    facts, averaged = conversion.facts, conversion.loops.averaged(loop)
     samples = SampleRows(facts, loop, conversion.program.model_origins)
     for part in Comparisons(facts, samples).each():
         draft.note(part, _OF_OWN_ROWS)
     for part in BatchStatistics(facts, samples).each():
         draft.note(part, _OF_OWN_STATISTIC.format(ast.unparse(part)))
-    for statement in queues(facts, loop, conversion.program.model_origins):
+    queued = list(queues(facts, loop, conversion.program.model_origins))
+    for statement in queued:
         queue = ast.unparse(statement.targets[0])
         draft.note(statement, f"the loss compares with {queue}, which each process fills from its own batches only")
     for filling, rows in rows_kept(facts, loop, conversion.program.model_origins):
         what = f"the loss is computed from {rows}, whose rows each process fills by its own batches only"
         draft.note(filling, what, "put in what all have: gather the index and what is put there above it")
+    for statement, name in carried(facts, loop):
+        if name not in averaged.names and statement not in queued:
+            what = f"the loss is computed from {name}, which each process carries on from its own batches only"
+            draft.note(statement, what, _CARRIED)
+
+
+def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
+    """What a training loop adds up or collects is of all processes after it; say what is not."""
+    facts, loops = conversion.facts, conversion.loops
+    _say_other_rows(conversion, draft, loop)
     averaged, joined = loops.averaged(loop), loops.joined(loop)
     found = tuple(each for each in loops.accumulated(loop) if each.name not in averaged.names)
     shown = [accumulator.name for accumulator in found if accumulator.read_inside]

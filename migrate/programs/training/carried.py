@@ -1,0 +1,85 @@
+"""What a training loop carries on from batch to batch, and computes its loss from: a state, a center, the last batch.
+
+    out, state = model(x, state.detach())            loss = criterion(out - center, y)
+                                                     center = 0.9 * center + 0.1 * out.detach().mean(0)
+
+Each process goes on with what its own batches left: these are not the ones that follow each other in the order of all,
+and a mean over them is one process's. Numbers of which the mean can be taken are balances
+(`migrate/programs/shares/balances.py`), rows that an index names are told by themselves (`rows_kept.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import FUNCTIONS, reads, targets_of, writes
+from migrate.programs.values.accumulators import holds_own
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
+
+_IN_PLACE = frozenset({"copy_", "add_", "lerp_"})
+_Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+
+
+def carried(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.stmt, str]]:
+    """The statements of a loop over batches that leave something for the next one's loss, with the name it has."""
+    if not isinstance(loop.node, ast.For) or not facts.loaders(facts.values(loop.node.iter)):
+        return
+    body = _own_nodes(loop.node)
+    given: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
+    for node in body:
+        for name, value in _given(node):
+            given.setdefault(name, []).append((node, value))
+    started = {name for call in loop.backwards for name in reads(call)}
+    for name in given.keys() - writes(loop.node.target) - started:
+        own = [statement for statement, value in given[name] if holds_own(facts, loop, value)]
+        if own and _comes_to(body, name, given[name][0][0].lineno, started):
+            yield own[-1], name
+
+
+def _own_nodes(loop: ast.For) -> list[ast.stmt]:
+    """The statements of a loop, in their order, without those of functions that it defines."""
+    waiting: list[ast.AST] = list(loop.body)
+    found: list[ast.stmt] = []
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            found += [node] if isinstance(node, ast.stmt) else []
+            waiting += ast.iter_child_nodes(node)
+    return sorted(found, key=lambda statement: (statement.lineno, statement.col_offset))
+
+
+def _given(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a statement gives a value, also in place: `center.mul_(0.9).add_(value)`."""
+    if isinstance(statement, _ASSIGNMENTS) and statement.value is not None:
+        yield from ((name, statement.value) for name in _names(statement))
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call: ast.expr = statement.value
+        values: list[ast.expr] = []
+        while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            values += call.args if call.func.attr in _IN_PLACE else []
+            call = call.func.value
+        if isinstance(call, ast.Name):
+            yield from ((call.id, value) for value in values)
+
+
+def _names(statement: _Assignment) -> set[str]:
+    """The names that an assignment gives as a whole or as parts of a tuple: not what it puts into one."""
+    return {name for target in targets_of(statement) for name in writes(target)}
+
+
+def _comes_to(body: list[ast.stmt], name: str, first: int, started: set[str]) -> bool:
+    """Whether what a name still has of the step before comes to a loss: it is read no later than it is first given."""
+    tainted: set[str] = set()
+    for statement in body:
+        if isinstance(statement, _ASSIGNMENTS) and statement.value is not None:
+            read = reads(statement)
+            is_old = name in read and statement.lineno <= first
+            tainted = tainted | _names(statement) if read & tainted or is_old else tainted - _names(statement)
+    return not tainted.isdisjoint(started)
