@@ -1,8 +1,9 @@
 """What keeps rows over the steps, of samples or of classes, and has a loss computed from them: `targets[index] = ...`.
 
 Each process fills those of its own batches: what another one has put in stays as it was there. So it is in a loop, in
-functions that the loss comes from and in the `forward` of a loss (temporal ensembling, memory banks, prototypes). What
-the trained model has in buffers (queues of keys) all processes have from the main one.
+functions that the loss comes from, in the `forward` of a loss (temporal ensembling, memory banks, prototypes), and in
+what this applies, `Average.apply(x, index, self.memory)`, whose backward fills them. What the trained model has in
+buffers (queues of keys) all processes have from the main one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 #: Methods of a tensor that put rows where an index says, which comes second, and those that empty it.
 _BY_INDEX = frozenset({"index_copy_", "index_add_"})
 _EMPTIES = frozenset({"zero_", "fill_"})
+_OPERATION = "torch.autograd.Function"
 _ADDS = frozenset({"add_", "addcmul_", "lerp_"})  # to what a tensor holds already
 
 
@@ -38,10 +40,41 @@ def rows_kept(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iter
             yield statement, ast.unparse(place)
     units = {unit: None for part in each if isinstance(part, ast.Call) for unit in parts.entered(part)}
     for unit in units:
+        yield from _by_operation(facts, unit)
         for statement, place, index in _filled(facts.own(unit)):
             is_kept = unit.itself is not None and root_name(place) == unit.itself.arg and _is_handed(unit, index)
             if is_kept and ast.unparse(place) in read and not _is_set_anew(facts.own(unit), place):
                 yield statement, ast.unparse(place)
+
+
+def _by_operation(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
+    """The statements that fill rows of what a loss keeps, in operations that it applies, which have own backwards."""
+    for call in (node for node in facts.own(unit) if isinstance(node, ast.Call)):
+        for cls in _operations(facts, unit, call):
+            found = [member.unit for name in ("forward", "backward") for member in cls.lookup(name)]
+            methods = [method for method in found if isinstance(method, Function)]
+            given = dict(zip(methods[0].parameter_names[1:], call.args, strict=False)) if methods else {}
+            kept = {name for name, arg in given.items() if isinstance(arg, ast.Attribute) and _is_own(unit, arg.value)}
+            for statement, place, index in (each for method in methods for each in _filled(facts.own(method))):
+                name = _last(place)
+                if name in kept and {_last(node) for node in walk(index)} & given.keys():
+                    yield statement, ast.unparse(given[name])
+
+
+def _operations(facts: Facts, unit: Function, call: ast.Call) -> Iterator[Class]:
+    """The classes on top of `torch.autograd.Function` that a call applies; a `forward` need not have been run."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "apply":
+        applied = call.func.value
+        values = facts.values(applied)
+        if not values and isinstance(applied, ast.Name):
+            values = unit.module.names.get(applied.id, frozenset())
+        classes = (value.unit for value in values if isinstance(value.unit, Class))
+        yield from (cls for cls in classes if any(base.endswith(_OPERATION) for base in cls.library_bases()))
+
+
+def _last(node: ast.AST) -> str:
+    """`memory` of `memory` and of `ctx.memory`."""
+    return ast.unparse(node).rpartition(".")[2]
 
 
 def rows_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple[ast.stmt, str]]:

@@ -134,3 +134,66 @@ def test_rows_in_a_buffer_of_the_model_are_those_of_the_main_process(convert_tex
 
     found = [f.line for f in report.of(Kind.NOTE) if "all go on with that of the main process" in f.message]
     assert bool(found) == is_told
+
+
+OPERATION = """
+import torch
+from torch import nn
+from torch.autograd import Function
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Average(Function):
+    @staticmethod
+    def forward(ctx, x, index, memory):
+        ctx.save_for_backward(x, index, memory)
+        ctx.memory = memory
+        return x @ memory.t()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, index, memory = ctx.saved_tensors
+        {backward}
+        return grad @ memory, None, None
+
+
+class Bank(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("memory", torch.rand(8, 2))
+
+    def forward(self, x, index):
+        return Average.apply(x, index, {memory})
+
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.arange(8)), batch_size=4, shuffle=True)
+model = nn.Linear(2, 2)
+bank = Bank()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, index in loader:
+    loss = nn.functional.cross_entropy(bank(model(x), index), index)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+FILLS = "memory.index_copy_(0, index, 0.5 * memory[index] + 0.5 * x)"
+BACKWARDS = {
+    "a memory": (FILLS, "self.memory", True),
+    "kept on the context": (f"ctx.{FILLS}", "self.memory", True),
+    "by an item": ("memory[index] = x", "self.memory", True),
+    "a copy": (FILLS, "self.memory.clone()", False),
+    "the gradient": ("grad[index] = 0", "self.memory", False),
+    "a row that is written out": ("memory[0] = x.mean(0)", "self.memory", False),
+    "nothing": ("pass", "self.memory", False),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARDS)
+def test_rows_that_an_operation_of_a_loss_fills_in_its_backward_are_told(convert_text, name):
+    backward, memory, is_told = BACKWARDS[name]
+    report, result = convert_text(OPERATION.format(backward=backward, memory=memory).lstrip())
+
+    assert "accelerator.backward(loss)" in result
+    found = [f.message for f in report.of(Kind.NOTE) if "whose rows each process fills" in f.message]
+    said = "the loss is computed from self.memory, whose rows each process fills by its own batches only"
+    assert found == ([said] if is_told else [])
