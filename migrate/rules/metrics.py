@@ -149,10 +149,10 @@ def _say_other_rows(conversion: Conversion, draft: Draft, loop: LoopFact) -> Non
     for filling, rows in rows_kept(facts, loop, conversion.program.model_origins):
         what = f"the loss is computed from {rows}, whose rows each process fills by its own batches only"
         draft.note(filling, what, "put in what all have: gather the index and what is put there above it")
-    for statement, name in carried(facts, loop):
-        if name not in averaged.names and statement not in queued:
+    for last, name in carried(facts, loop):
+        if name not in averaged.names and last not in queued:
             what = f"the loss is computed from {name}, which each process carries on from its own batches only"
-            draft.note(statement, what, _CARRIED)
+            draft.note(last, what, _CARRIED)
 
 
 def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
