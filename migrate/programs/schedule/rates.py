@@ -75,6 +75,8 @@ def rates(
     counts = Counts(facts, loops, program, moments)
     ended = ends(facts, loops, program, moments)
     refused = list(_shortened_below(facts, loops, program, units, moments))
+    if program.handed is None and not ended:
+        refused += _made_in_steps(facts, counts, program, units)
     for node in sorted(_written(facts, program, units), key=lambda n: n.lineno):
         if program.handed is None and not ended and goes_on(facts, counts, node):
             refused.append(_refusal(node, "changes the rate by a step of its own at every batch"))
@@ -186,6 +188,14 @@ def _made_anew(facts: Facts, program: Program, units: Collection[Unit]) -> Itera
     """Where optimizers are made: one with another rate takes the place of the first."""
     made = (facts.source(origin) for named in program.optimizers for origin in named.origins)
     return (node for node in made if facts.unit(node) in units)
+
+
+def _made_in_steps(facts: Facts, counts: Counts, program: Program, units: Collection[Unit]) -> Iterator[Refusal]:
+    """Why a program is left that makes a scheduler for each batch: it is a function of what it is made with by then."""
+    for use in facts.calls:
+        if use.unit in units and use.node in origins(facts.values(use.node), Role.SCHEDULER):
+            if program.training_loaders and counts.is_per_batch(use.node):
+                yield _refusal(use.node, "a scheduler is made anew here for each batch")
 
 
 def _conditions(counts: Counts, node: ast.AST, units: Collection[Unit], depth: int = 4) -> None:

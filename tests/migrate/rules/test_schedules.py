@@ -257,6 +257,41 @@ def test_a_schedule_over_the_steps_of_the_training_is_not_prepared(unchanged, en
     assert "the steps after which the training ends" in note.message
 
 
+MADE_IN_A_FUNCTION = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def train(model, loader, optimizer, epoch):
+    {epoch}
+    for i, (x, y) in enumerate(loader):
+        {batch}
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    train(model, loader, optimizer, epoch)
+"""
+WARM = "schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: min(1.0, (epoch * len(loader) + i) / 100))"
+CYCLE = "schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=len(loader))"
+
+
+def test_what_a_function_makes_for_each_batch_goes_by_what_it_is_made_with(refused_text):
+    refused_text(MADE_IN_A_FUNCTION.format(epoch="", batch=WARM), "MIG118", "schedule = torch.optim")
+
+
+def test_what_a_function_makes_for_each_epoch_is_stepped_as_often_as_that_has_steps(convert_text):
+    report, _ = convert_text(MADE_IN_A_FUNCTION.format(epoch=CYCLE, batch=""))
+
+    assert not report.of(Kind.LEFT)
+
+
 BY_HAND = """
 import torch
 from torch import nn, optim
@@ -438,6 +473,16 @@ LEFT = {
         {
             **COUNTED,
             "step": "step += 1\nif step % 10 == 0:\n    optimizer = optim.SGD(model.parameters(), lr=1 / step)",
+        },
+    ),
+    "a scheduler that each batch makes anew": (
+        "MIG118",
+        "schedule = LambdaLR",
+        {
+            "imports": "from torch.optim.lr_scheduler import LambdaLR",
+            **COUNTED,
+            "batch": "schedule = LambdaLR(optimizer, lambda _: min(1.0, (step + 1) / 100))",
+            "step": "schedule.step()\nstep += 1",
         },
     ),
     "both kinds of numbers": (
