@@ -185,6 +185,8 @@ def _made_of(facts: Facts, node: ast.expr) -> list[ast.expr]:
         return _given(facts, node)
     if not isinstance(node, ast.Call):
         return []
+    if Role.SCALER in roles(facts.receiver(node)):
+        return [*node.args]  # `scaler.scale(loss)`
     units = [*facts.targets(node), *_losses(facts, node)]
     returned = (n for unit in units for n in facts.own(unit) if isinstance(n, ast.Return))
     return [each.value for each in returned if each.value is not None and not is_left_out(facts, each)]
@@ -311,7 +313,9 @@ def _is_of_batch(facts: Facts, node: ast.expr) -> bool:
 
 
 def _is_mask(facts: Facts, node: ast.expr) -> bool:
-    """Whether an index is a mask, or a name of one."""
+    """Whether an index is a mask, a name of one, or has one beside other indexes: `x[mask, :]`."""
+    if isinstance(node, ast.Tuple):
+        return any(_is_mask(facts, each) for each in node.elts)
     if isinstance(node, ast.Name):
         return any(map(is_mask, _given(facts, node)))
     return is_mask(node)

@@ -632,6 +632,14 @@ def test_a_loss_that_is_folded_by_hand_is_told(convert_text, programs, name):
     assert [finding.kind for finding in report.findings if why in finding.message] == [Kind.NOTE]
 
 
+def test_a_sum_that_a_scaler_scales_is_told(convert_text, programs):
+    summed = "loss = (output - y).pow(2).sum()"
+    holes = {"ready": "scaler = torch.amp.GradScaler()", "backward": f"{summed}\nscaler.scale(loss).backward()"}
+    report, _ = convert_text(programs(holes)[0])
+
+    assert [finding.kind for finding in report.findings if "this loss is a sum" in finding.message] == [Kind.NOTE]
+
+
 OF_CLASSES = {
     "overlap": ("inter = (a * b).sum()\nreturn 1 - (2 * inter + 1) / (a.sum() + b.sum() + 1)", "a part of the batch"),
     "summed, by what is there": (
@@ -648,6 +656,10 @@ OF_CLASSES = {
     ),
     "by how many a mask leaves": (
         "mask = b > 0\nreturn ((a - b) ** 2)[mask].sum() / b[mask].size(0)",
+        "a part of the batch",
+    ),
+    "by how many a mask beside other indexes leaves": (
+        "mask = b > 0\nb = b[mask, ...].reshape(-1)\nreturn F.mse_loss(a[mask], b, reduction='sum') / b.size(0)",
         "a part of the batch",
     ),
     "a mean of what a mask leaves": ("mask = b > 0\nreturn ((a - b) ** 2)[mask].mean()", "a part of the batch"),
