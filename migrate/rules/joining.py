@@ -26,7 +26,7 @@ _ONE_BY_ONE = (Joined.LIST, Joined.MEANS)
 def joining(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> list[str]:
     """A line that joins a number, a tensor or a list; Accelerate joins the items of a dictionary one by one."""
     accelerator, loop = conversion.access.name(accumulator.loop.node), accumulator.loop.node
-    whole, name = _of_shares(conversion, accumulator), draft.quoted(loop, accumulator.name)
+    whole, name = of_shares(conversion, accumulator), draft.quoted(loop, accumulator.name)
     if not accumulator.is_dictionary:
         return [f"{name} = {_whole(conversion, draft, whole, name, accelerator)}"]
     if conversion.package == "runtime":
@@ -38,7 +38,7 @@ def joining(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> l
     return [f"for {key} in {name}:", f"{at.unit}{item} = {_whole(conversion, draft, whole, item, accelerator)}"]
 
 
-def _of_shares(conversion: Conversion, accumulator: Accumulator) -> Accumulator:
+def of_shares(conversion: Conversion, accumulator: Accumulator) -> Accumulator:
     """Where a batch is one of all processes together, each sees as many, and its share of each.
 
     Of the means of these shares the mean is that of the batches, of their sums the sum, whatever they are divided by.

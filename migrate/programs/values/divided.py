@@ -46,13 +46,13 @@ def division(
 ) -> Division:
     """How the shares of a number are joined behind `anchor`; `counted` are the names that the loop counts up."""
     divisors = tuple(divisors)
-    if are_alike(facts, loop.node, anchor) or any(_counts_batches(facts, loop, each, counted) for each in divisors):
+    if are_alike(facts, loop.node, anchor) or any(counts_batches(facts, loop, each, counted) for each in divisors):
         return Division(Joined.MEAN)
-    lengths = tuple(dict.fromkeys(length for each in divisors for length in _lengths(facts, each)))
+    lengths = tuple(dict.fromkeys(length for each in divisors for length in lengths_of(facts, each)))
     return Division(Joined.MEAN if lengths else Joined.SUM, lengths)
 
 
-def _counts_batches(facts: Facts, loop: LoopFact, divisor: ast.expr, counted: Collection[str]) -> bool:
+def counts_batches(facts: Facts, loop: LoopFact, divisor: ast.expr, counted: Collection[str]) -> bool:
     """Whether a divisor is counted in the loop: `steps += 1`, or the number of the batch."""
     counters = {*counted, *numbers_of_batches(facts, loop)}
     places = (node for node in walk(divisor) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)))
@@ -67,7 +67,7 @@ def numbers_of_batches(facts: Facts, loop: LoopFact) -> set[str]:
     return {node.id for node in names if Role.NUMBER in roles(facts.values(node))}
 
 
-def _lengths(facts: Facts, divisor: ast.expr) -> Iterator[ast.Call]:
+def lengths_of(facts: Facts, divisor: ast.expr) -> Iterator[ast.Call]:
     """The lengths of loaders that a divisor is made of: `steps` of `steps = min(len(one), len(other))`."""
     sources = facts.once(Sources)
     waiting, seen = [divisor], {divisor}

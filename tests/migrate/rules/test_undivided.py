@@ -1,0 +1,49 @@
+"""A number that is divided by what a process counts of its own batches in one place, and read otherwise in another."""
+
+import pytest
+
+from migrate.report.model import Kind
+
+COUNTED = {
+    "start": "right, seen = 0, 0",
+    "step": "right += (output.argmax(1) == y).sum().item()\nseen += 4",
+}
+BOTH = {
+    "the length of the data": "print(right / seen, right / len(data))",
+    "as it is": "print(right / seen, right)",
+    "in a text": 'print("{}/{} {:.2f}".format(right, len(data), right / seen))',
+    "in an f-string": 'accuracy = right / seen\nprint(f"{right} of {len(data)}: {accuracy}")',
+    "percent": 'print("%d %.2f" % (right, right / seen))',
+}
+ONE = {
+    "by the count alone": "print(right / seen)",
+    "by the count and a number": "print(100 * right / seen, right / 4 / seen, right / (4 * seen))",
+    "by the data alone": 'print("{}/{}".format(right, len(data)), right / len(data))',
+    "a mean from there on": "right = right / seen\nprint(right, right / len(data))",
+    "handed to a function": "print(right / seen)\nshow(right, seen)",
+}
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_reading_that_the_mean_makes_too_small_is_told(convert_text, programs, remark, name):
+    source = programs({**COUNTED, "epoch": BOTH[name]})[0]
+    report, _ = convert_text(source)
+
+    at = BOTH[name].splitlines()[-1]
+    remark(report, source, "MIG114", at, ["right is joined as a mean", "N times too small"], Kind.NOTE)
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_readings_of_one_kind_are_not(convert_text, programs, name):
+    setup = "def show(right, seen):\n    print(right / seen)"
+    report, _ = convert_text(programs({**COUNTED, "setup": setup, "epoch": ONE[name]})[0])
+
+    assert not [finding for finding in report.findings if "joined as a mean" in finding.message]
+
+
+def test_the_way_out_leads_out(convert_text, programs):
+    by_samples = {"step": COUNTED["step"].replace("seen += 4", "seen += len(y)")}
+    report, result = convert_text(programs({**COUNTED, **by_samples, "epoch": BOTH["as it is"]})[0])
+
+    assert "num_processes" not in result
+    assert not [finding for finding in report.findings if "joined as a mean" in finding.message]
