@@ -6,8 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.iteration import iterate, iterator
+from migrate.analysis.keys import written_keys
 from migrate.analysis.roles import NOTHING, NUMBER, ROWS, Role, Value, Values, of_role
-from migrate.analysis.state import ELEMENT, MAPPING, MIXED, OVER, Frame, State
+from migrate.analysis.state import ELEMENT, MAPPING, MIXED, OVER, SHORTENED, Frame, State
 from migrate.analysis.unpacking import at, everything
 
 if TYPE_CHECKING:
@@ -123,6 +124,14 @@ def mix(state: State, value: Value, *_: object) -> Values:
     return NOTHING
 
 
+def shorten(state: State, value: Value) -> None:
+    """What a dictionary holds is under the same keys, if these are still there; what a list holds may have moved."""
+    if value.name == MAPPING:
+        state.store(value.origin, SHORTENED, NUMBER)
+    else:
+        mix(state, value)
+
+
 def _extend(state: State, value: Value, arguments: Arguments) -> Values:
     state.store(value.origin, ELEMENT, iterate(state, arguments.all()))
     return NOTHING
@@ -140,7 +149,15 @@ def _copy(state: State, value: Value, arguments: Arguments) -> Values:
 
 
 def _values(state: State, value: Value, arguments: Arguments) -> Values:
-    return iterator(state, arguments.node, everything(state, value), NOTHING)
+    """In the order of the keys, where these are written out: `train, val = loaders.values()`."""
+    assert value.origin is not None
+    node, held = arguments.node, everything(state, value)
+    for position, key in enumerate(keys := written_keys(state, value.origin)):
+        state.store(node, str(position), under(state, value, ast.Constant(key)))
+    if not keys:  # what was taken to stand at a position may be any of them
+        for known in [key for key in state.held(node) if key.isdigit()]:
+            state.store(node, known, held)
+    return iterator(state, node, NOTHING if keys else held, NOTHING)
 
 
 def _items(state: State, value: Value, arguments: Arguments) -> Values:
@@ -161,6 +178,7 @@ def _set_default(state: State, value: Value, arguments: Arguments) -> Values:
 
 def _pop(state: State, value: Value, arguments: Arguments) -> Values:
     if value.name == MAPPING:
+        shorten(state, value)
         return _get(state, value, arguments)
     mix(state, value)
     return everything(state, value)

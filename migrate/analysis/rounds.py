@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.calls import role_of
 from migrate.analysis.containers import under
 from migrate.analysis.factories import APART
+from migrate.analysis.keys import keys_of, texts_in
 from migrate.analysis.known.table import Gives, Makes
 from migrate.analysis.roles import Role, Value, Values
 from migrate.analysis.state import ELEMENT, KEYS, MAPPING, MIXED, Frame, Round, State
@@ -22,7 +23,7 @@ from migrate.analysis.syntax import FUNCTIONS, walk
 from migrate.analysis.units import Class, Function, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     Evaluate = Callable[[State, ast.expr, Frame], Values]
 
@@ -81,7 +82,7 @@ def keep_keys(state: State, node: ast.DictComp, made: ast.AST, frame: Frame, eva
     if held is None:
         return []
     state.store(made, KEYS, frozenset({Value(Role.CONTAINER, held)}))
-    return _keys(state, held)
+    return keys_of(state, held)
 
 
 def decided(test: ast.expr, keys: Mapping[str, str]) -> bool | None:
@@ -108,7 +109,7 @@ def _turns(
     if not source and not state.settled:
         return []  # the keys may still become known
     held = _held(state, base, source, frame)
-    keys = _keys(state, held) if held is not None else []
+    keys = keys_of(state, held) if held is not None else []
     if not keys or len(keys) > _MOST or has_items is not (len(names) > 1):
         return None
     turns = []
@@ -203,30 +204,6 @@ def _held(state: State, over: ast.expr, source: Values, frame: Frame) -> ast.AST
     written = _once(frame.unit, over.id) if isinstance(over, ast.Name) else None
     is_it = written is not None and state.originals.get(value.origin, value.origin) is written
     return written if is_it and not {ELEMENT, MIXED} & state.held(value.origin).keys() else None
-
-
-def _keys(state: State, held: ast.AST, depth: int = 4) -> list[str]:
-    """The keys that a list, or a dictionary, is known to have, in their order; none: there may be others."""
-    if isinstance(held, (ast.List, ast.Tuple)):
-        return texts_in(held.elts)
-    inside = {**state.held(held), **state.unfilled.get(held, {})}
-    source = state.originals.get(held, held)
-    if not depth or ELEMENT in inside or MIXED in inside:
-        return []
-    first: list[str] = []
-    if isinstance(source, ast.DictComp):
-        given = [value.origin for value in inside.get(KEYS) or () if value.origin is not None]
-        if len(given) != 1 or not (first := _keys(state, given[0], depth - 1)):
-            return []
-    elif not isinstance(source, ast.Dict) or len(first := texts_in(source.keys)) < len(source.keys):
-        return []
-    return [*first, *(key for key in inside if key[:1] != "<" and key not in first)]
-
-
-def texts_in(nodes: Sequence[ast.expr | None]) -> list[str]:
-    """The texts that expressions are; none if one of them is something else."""
-    found = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return found if len(found) == len(nodes) == len(set(found)) else []
 
 
 def _once(unit: Unit, name: str) -> ast.List | ast.Tuple | None:

@@ -32,6 +32,7 @@ _ITERATED = frozenset({Role.ITERATOR, Role.CONTAINER})
 _RUNNING = frozenset({Role.ITERATOR, Role.CONTAINER, Role.INSTANCE})
 MIXED = "<mixed>"  # under this key: that what a list holds may not be any more where it was
 KEYS = "<keys>"  # under this key: the list or dictionary of which a dictionary has the keys
+SHORTENED = "<shortened>"  # under this key: that a dictionary may lack one of its keys by now
 OVER = "<over>"  # what an iterator runs over, what an optimizer trains, what a loader reads
 
 

@@ -277,8 +277,8 @@ def _delete(state: State, statement: ast.Delete, frame: Frame) -> None:
     for target in statement.targets:
         if isinstance(target, ast.Subscript):
             for owner in evaluate(state, target.value, frame):
-                if containers.is_sequence(owner):
-                    containers.mix(state, owner)
+                if owner.role is Role.CONTAINER:
+                    containers.shorten(state, owner)
         evaluate(state, target, frame)
         if isinstance(target, ast.Name):
             frame.names.pop(target.id, None)

@@ -14,6 +14,10 @@ name, prepare stands around its constructor:
 
     return self.accelerator.prepare(DataLoader(self.data, batch_size=64))
 
+So are loaders of which nobody can say under which key, or at which place of a list, each of them stands:
+
+    loaders = {name: accelerator.prepare(DataLoader(data[name], batch_size=64)) for name in args.splits}
+
 A loader that something keeps before the model is there (an iterator, another name, an object), or whose length is set
 against a number of steps by then, is prepared before that. So is a model that an object keeps which is made above the
 optimizer, and runs it:

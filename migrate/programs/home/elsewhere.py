@@ -3,7 +3,8 @@
 Only the model and the optimizer have to be prepared together. A loader that a method makes anew for each epoch, or one
 that an object makes to hand out its batches, is prepared where it is made, before anything else gets to know it: so
 all who use it have the prepared one. Where one function makes several of them, for different calls, those are prepared
-by the callers, each on its own. Where a function that makes models is called again, the accelerator and the loaders
+by the callers, each on its own. Loaders of which nobody knows at which place of a list, or under which key, they stand
+are prepared one by one as they are made, by whatever names they go then. Where a function that makes models is called again, the accelerator and the loaders
 are made once, by what calls it.
 """
 
@@ -14,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import COMPREHENSIONS, TRIES, start_of
+from migrate.analysis.syntax import TRIES, start_of
 from migrate.analysis.units import Function, Unit
 from migrate.programs.home.around import is_around
 from migrate.programs.home.first_looks import below_looks
@@ -38,7 +39,8 @@ def parted(facts: Facts, loops: Loops, wanted: Wanted, together: Home | None) ->
     if wanted.by_key or not wanted.loaders:
         return together, ()
     if together is not None:
-        if not _leaves_raw(facts, loops, together, wanted) and not _handed_by_module(facts, together, wanted):
+        unfit = (_leaves_raw(facts, loops, together, wanted), _handed_by_module(facts, together, wanted))
+        if not any(unfit) and not _of_one_place(facts, together, wanted.loaders):
             return together, ()
     home = find(facts, replace(wanted, loaders=set()))
     if home is None or (together is not None and home.start is not home.unit):
@@ -84,6 +86,31 @@ def _handed_by_module(facts: Facts, home: Home, wanted: Wanted) -> bool:
     return any(isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names for node in own)
 
 
+def _of_one_place(facts: Facts, home: Home, wanted: set[ast.AST] | None) -> set[ast.AST]:
+    """Loaders that have names at home and cannot be told apart: `train, val = [DataLoader(d) for d in sets]`."""
+    named = [each for each in home.named(facts, Role.LOADER, wanted) if each.statements and each.module is None]
+    mixed = _mixed_up(facts, home.unit) if named else set()
+    return {
+        origin
+        for each in named
+        for origin in each.origins
+        if origin in mixed or facts.singles.again(origin, home.unit, each.statements[-1]) is not None
+    }
+
+
+def _mixed_up(facts: Facts, unit: Unit) -> set[ast.AST]:
+    """Loaders that two names of one statement may mean: `train, val = loaders.values()` of keys that nobody knows."""
+    by_statement: dict[ast.stmt, set[ast.AST]] = {}
+    mixed: set[ast.AST] = set()
+    for binding in facts.bindings_in(unit):
+        statement = binding.statement
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], (ast.Tuple, ast.List)):
+            found = origins(binding.values, Role.LOADER)
+            mixed |= by_statement.setdefault(statement, set()) & found
+            by_statement[statement] |= found
+    return mixed
+
+
 def _leaves_raw(facts: Facts, loops: Loops, home: Home, wanted: Wanted) -> bool:
     """Whether a home has a name of its own for a model, and has the optimizer through an object that runs the model."""
     optimizers = home.named(facts, Role.OPTIMIZER, wanted.optimizers)
@@ -120,9 +147,9 @@ def _elsewhere(facts: Facts, loops: Loops, wanted: Wanted, home: Home) -> tuple[
 
 
 def _near(facts: Facts, home: Home, wanted: set[ast.AST] | None) -> set[ast.AST]:
-    """Where the loaders were made that have a name at home."""
+    """Where the loaders were made that have a name at home, each one of its own."""
     named = [each for each in home.named(facts, Role.LOADER, wanted) if each.module is None]
-    return {origin for each in named for origin in each.origins}
+    return {origin for each in named for origin in each.origins} - _of_one_place(facts, home, wanted)
 
 
 def _ways(facts: Facts, origin: ast.AST) -> Iterator[Named]:
@@ -146,8 +173,6 @@ def _by_maker(facts: Facts, origin: ast.AST) -> Named | None:
     if not facts.is_editable(unit) or (isinstance(unit, Function) and isinstance(unit.node, ast.Lambda)):
         return None
     tree = facts.tree(source)
-    if any(isinstance(above, COMPREHENSIONS) for above in tree.up(source)):
-        return None
     made, statement = frozenset(facts.twins(origin)), tree.statement(source)
     if isinstance(statement, ast.Assign) and statement.value is source and len(statement.targets) == 1:
         target = statement.targets[0]
@@ -181,7 +206,8 @@ def _beside(facts: Facts, loops: Loops, home: Home, inside: Container[Unit], kno
         for origin in sorted(loop.loaders - near, key=start_of):
             ways = (way for way in _ways(facts, origin) if _can_reach(facts, home.start, way.unit, inside))
             other = next(ways, None)
-            if other is not None and other.unit is not home.unit and other.origins.isdisjoint(known):
+            is_mixed = not known.isdisjoint(loop.loaders)  # the pass is one over a prepared loader in any case
+            if other is not None and (other.unit is not home.unit or is_mixed) and other.origins.isdisjoint(known):
                 known |= other.origins
                 yield other
 

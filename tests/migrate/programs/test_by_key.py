@@ -70,9 +70,59 @@ def test_each_key_has_a_loader_of_its_own(decide, name):
     assert [named.target for named in objects] == [train, val, "net", "opt"]
 
 
-UNKNOWN = {
+WRITTEN = "loaders = {'train': DataLoader(one, batch_size=4), 'val': DataLoader(other, batch_size=4)}"
+WHERE_MADE = {
     "keys that a user gives": (f"import sys\n{COMPREHENSION.replace(KEYS, 'sys.argv[1:]')}", *ITEMS),
     "keys that are there at times": (COMPREHENSION.replace(KEYS, f"{KEYS} if k in data"), *ITEMS),
+    "keys that are put together": (COMPREHENSION.replace("{k:", "{f'{k}ing':"), 'loaders["training"]', ITEMS[1]),
+    "a key that is a name": (WRITTEN.replace("'train'", "first"), *ITEMS),
+    "a list": ("loaders = [DataLoader(data[k], batch_size=4) for k in sets]", "loaders[0]", "loaders[1]"),
+    "a list that is taken apart": ("a, b = [DataLoader(data[k], batch_size=4) for k in sets]", "a", "b"),
+    "a generator that is taken apart": ("a, b = (DataLoader(data[k], batch_size=4) for k in sets)", "a", "b"),
+    "values of a dictionary that has had others": (
+        f"{WRITTEN}\nloaders.pop('train')\na, b = loaders.values()",
+        "a",
+        "b",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHERE_MADE)
+def test_loaders_whose_keys_nobody_knows_are_prepared_where_they_are_made(decide, name):
+    made, train, val = WHERE_MADE[name]
+    program, conversion = decide(PROGRAM.format(made=made, train=train, val=val))
+
+    assert not program.refusals
+    assert [named.target for named in conversion.placement.stages.first.objects] == ["net", "opt"]
+    wrapped = [stage for stage in conversion.placement.stages.elsewhere if stage.call is not None]
+    assert len(wrapped) == made.count("DataLoader(")
+
+
+def test_one_place_for_what_is_trained_on_and_what_has_to_stay_whole(decide):
+    made, train, val = WHERE_MADE["a list"]
+    text = PROGRAM.format(made=made, train=train, val=val)
+    program, conversion = decide(f"{text}x, y = next(iter({val}))\nprint(net(x))\n")
+
+    assert conversion is None
+    assert {refusal.code for refusal in program.refusals} == {"MIG114"}
+
+
+VALUES = {
+    "a dictionary that is written out": (WRITTEN, "one"),
+    "a comprehension": (COMPREHENSION, "data[k]"),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_come_in_the_order_of_the_keys(decide, name):
+    made, _ = VALUES[name]
+    program, conversion = decide(PROGRAM.format(made=f"{made}\na, b = loaders.values()", train="a", val="b"))
+
+    assert not program.refusals
+    assert [named.target for named in conversion.placement.stages.first.objects] == ["a", "b", "net", "opt"]
+
+
+UNKNOWN = {
     "the name that the last round leaves": (
         LOOP.replace("loaders[k] =", "loader =") + "\n    loaders[k] = loader",
         'loaders["train"]',
