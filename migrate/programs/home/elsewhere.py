@@ -1,11 +1,11 @@
 """Loaders that are made in another unit than the model and the optimizer, and are prepared there.
 
 Only the model and the optimizer have to be prepared together. A loader that a method makes anew for each epoch, or one
-that an object makes to hand out its batches, is prepared where it is made, before anything else gets to know it: so
-all who use it have the prepared one. Where one function makes several of them, for different calls, those are prepared
-by the callers, each on its own. Loaders of which nobody knows at which place of a list, or under which key, they stand
-are prepared one by one as they are made, by whatever names they go then. Where a function that makes models is called again, the accelerator and the loaders
-are made once, by what calls it.
+that an object makes to hand out its batches, is prepared where it is made, before anything else gets to know it: so all
+who use it have the prepared one. Where one function makes several of them, for different calls, those are prepared by
+the callers, each on its own. Loaders of which nobody knows at which place of a list, or under which key, they stand are
+prepared one by one as they are made, by whatever names they go then. Where a function that makes models is called
+again, the accelerator and the loaders are made once, by what calls it.
 """
 
 from __future__ import annotations
