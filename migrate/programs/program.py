@@ -212,7 +212,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, *, review: bool) -> No
                 first,
                 "MIG902",
                 unstepped.reason(loops, program.training),
-                "train with a torch.optim optimizer that has a name in the same program, or convert by hand",
+                unstepped.way_out(facts, program.training),
             )
         )
         return

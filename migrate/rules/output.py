@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 _IS_FIRST = "os.environ.get('RANK', '0') == '0'"
-_BY_HAND = "put its calls under `with accelerator.main_process_first():`, or what it writes under is_main_process"
+_BY_HAND = f"put the statements that do so, and nothing that runs a model, under `if {_IS_FIRST}:` there"
 _EVERY_BAR = "every process shows this progress bar"
 _ON_ONE = "leave it out, or put it under `if accelerator.is_main_process:` where nothing is drawn at random afterwards"
 

@@ -28,6 +28,7 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments
 from migrate.programs.device.cpu_alone import names_cpu_alone
 from migrate.programs.processes.replicas import ON_CPU, differs, without_loader
+from migrate.programs.reach.uncalled import called, nobody_gives
 from migrate.programs.training.in_expressions import trained_in
 from migrate.programs.values.sources import Sources
 from migrate.rules.rule import rule
@@ -85,6 +86,10 @@ def _not_shared(conversion: Conversion, loop: LoopFact) -> tuple[ast.AST, str, s
     inside = trained_in(conversion.facts, conversion.loops, loop)
     if inside is not None:
         return inside, *_IN_EXPRESSION
+    if (name := nobody_gives(conversion.facts, loop)) is not None:
+        unit = called(loop.unit)
+        why = f"nothing that was read calls {unit}, so what `{name}` is, is not known"
+        return loop.node, why, f"name the file that calls {unit}, too, or take {unit} out"
     if (call := _around_loader(conversion.facts, loop)) is not None:
         why = (
             f"nothing is known of what {ast.unparse(call.func)}() makes of the loader, whose batches are not shared out"

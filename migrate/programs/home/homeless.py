@@ -10,6 +10,7 @@ from migrate.analysis.units import Function, Unit
 from migrate.programs.home.homes import Wanted, entered_again
 from migrate.programs.home.naming import covers, reachable
 from migrate.programs.reach.outsiders import units_from
+from migrate.programs.reach.uncalled import called
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -22,7 +23,7 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
     """What stands in the way of a home, and the way out."""
     if (again := entered_again(facts, wanted)) is not None:
         unit, named, site = again
-        name, role = _called(unit), named.role.value
+        name, role = called(unit), named.role.value
         why = f"{name} is entered again with the same {role} (line {getattr(site, 'lineno', 0)})"
         return (
             f"{why}, which would be prepared twice",
@@ -46,8 +47,8 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
     lack = " and ".join(f"{_WORDS[role]} ({_places(facts, made)})" for role, made in missing.items())
     it = "it" if len(missing) == 1 else "them"
     return (
-        f"{_called(closest)} has a name for {have}, and none for {lack}: prepare needs them together",
-        f"give {it} a name in {_called(closest)}: hand {it} over, or return {it} to there",
+        f"{called(closest)} has a name for {have}, and none for {lack}: prepare needs them together",
+        f"give {it} a name in {called(closest)}: hand {it} over, or return {it} to there",
     )
 
 
@@ -87,13 +88,6 @@ def _missing(facts: Facts, unit: Unit, wanted: Wanted) -> dict[Role, set[ast.AST
         if not named or (role is not Role.MODEL and not covers(named, mine)):
             found[role] = mine - {origin for each in named for origin in each.origins}
     return found
-
-
-def _called(unit: Unit) -> str:
-    if not isinstance(unit, Function):
-        return unit.path
-    owner = f"{unit.owner.node.name}." if unit.owner is not None else ""
-    return f"{owner}{unit.name}()"
 
 
 def _places(facts: Facts, made: set[ast.AST]) -> str:

@@ -237,7 +237,7 @@ def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Fun
         if not access.can_have(unit):
             folders = may_be_there(conversion.facts, unit)
             said.folders += folders
-            if not folders or voice.speaks_besides(unit, folders):
+            if voice.speaks_unasked(unit) and (not folders or voice.speaks_besides(unit, folders)):
                 said.unreached.append(unit)
             return
         _listen(conversion, voice, said, unit.body)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
 from migrate.analysis.units import Function
+from migrate.programs.reach.uncalled import called, is_uncalled
 from migrate.programs.training.updates import How
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ def reason(loops: Loops, training: Sequence[LoopFact]) -> str:
     if found:
         return f"no optimizer steps in this loop: the parameters are changed by {min(found)}"
     return "no optimizer steps in this loop, as far as the analysis sees"
+
+
+def way_out(facts: Facts, training: Sequence[LoopFact]) -> str:
+    """What to do about loops in which no optimizer is seen to step."""
+    if (unit := next((loop.unit for loop in training if is_uncalled(facts, loop.unit)), None)) is not None:
+        return f"nothing that was read calls {called(unit)}: name the file that hands the optimizer to it, too"
+    return "train with a torch.optim optimizer that has a name in the same program, or convert by hand"
 
 
 def by_hand(loops: Loops, training: Sequence[LoopFact]) -> LoopFact | None:

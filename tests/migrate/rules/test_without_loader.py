@@ -981,3 +981,34 @@ def test_what_a_library_makes_of_a_loader_is_named(convert_text, named, target, 
     (finding,) = [f for f in report.findings if "every process trains on the same data" in f.message]
     assert "nothing is known of what bar() makes of the loader" in finding.message
     assert finding.hint == "loop over the loader itself"
+
+
+UNCALLED = """
+def train(batches):
+    for x in batches:
+        STEP
+"""
+
+
+def test_a_loop_over_what_nobody_hands_over_is_told_so(convert_text):
+    report, _ = convert_text(program(UNCALLED.replace("        STEP", "        x = x + 0\n        STEP")))
+    (note,) = [finding for finding in report.findings if "nothing that was read calls" in finding.message]
+    assert note.code == "MIG903"
+    assert "so what `batches` is, is not known" in note.message
+    assert note.hint == "name the file that calls train(), too, or take train() out"
+
+
+def test_a_loop_over_what_a_call_hands_over_comes_from_no_loader(convert_text):
+    body = UNCALLED.replace("        STEP", "        x = x + 0\n        STEP") + "\ntrain(list(rows.split(4)))\n"
+    report, _ = convert_text(program(body))
+    assert not [finding for finding in report.findings if "nothing that was read calls" in finding.message]
+    assert [finding for finding in report.findings if "come from no DataLoader" in finding.message]
+
+
+def test_an_optimizer_that_nobody_hands_over(convert_text):
+    step = "model(x).sum().backward()\n        opt.step()\n"
+    text = f"import torch\n\ndef train(model, batches, opt):\n    for x in batches:\n        {step}"
+    report, _ = convert_text(text)
+    (left,) = report.of(Kind.LEFT)
+    assert left.code == "MIG902"
+    assert left.hint.startswith("nothing that was read calls train()")
