@@ -190,7 +190,8 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         shared, in_full = gathered_on_device(shared, in_full, where.on_host)
     loaders = prepared_loaders(program, in_full, handed_out)
     prepared = {origin for named in loaders for origin in named.origins}
-    program.refusals += evaluated_in_full(facts, loops, program, loaders, in_full, handed_out)
+    can_ask = package == "runtime"
+    program.refusals += evaluated_in_full(facts, loops, program, loaders, in_full, handed_out, can_ask=can_ask)
     on_cpu = left_on_cpu(facts, loops, program, prepared - program.met_in_both)
     planned = tuple(schedules(facts, loops, program))
     units = units_of(facts, program)

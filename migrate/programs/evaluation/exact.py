@@ -216,6 +216,15 @@ def _check_mode(facts: Facts, program: Program, modes: Modes, loop: LoopFact) ->
         raise NotShared(f"the model, with {layer}, is not seen to be in eval mode")
 
 
+def is_evaluating(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> bool:
+    """Whether the mode of the models, and gradients that are off, tell a loop for an evaluation."""
+    try:
+        _check_mode(facts, program, modes, loop)
+    except NotShared:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class _Forward:
     """The last statement of a loop that calls a model, what stands before it in the loop, and what after."""

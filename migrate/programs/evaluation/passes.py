@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, of_role, origins
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
-from migrate.programs.evaluation.exact import asked_whole, decide, gathered_first
+from migrate.programs.evaluation.exact import asked_whole, decide, gathered_first, is_evaluating
 from migrate.programs.evaluation.gradients import needed
 from migrate.programs.evaluation.measured import measured_below
 from migrate.programs.evaluation.verdicts import InFull, Shared
@@ -182,15 +182,18 @@ def evaluated_in_full(
     prepared: tuple[Named, ...],
     in_full: list[InFull],
     handed_out: set[ast.AST],
+    *,
+    can_ask: bool = True,
 ) -> list[Refusal]:
     """A loader that is trained on is prepared, so evaluating on it must be shared out, and training told from that."""
+    modes = Modes(facts, program)
     return [
         *(
             Refusal(
                 decision.loop.node,
                 "MIG114",
                 f"this loop evaluates on a loader that is also trained on, and cannot be shared out: {decision.why}",
-                "run it under torch.no_grad() in eval mode, or make a second DataLoader over the same data for it",
+                _to_evaluate(facts, program, modes, decision, can_ask=can_ask),
             )
             for decision in in_full
             if decision.loop.loaders & (program.training_loaders - program.partly_prepared) and not decision.is_raw
@@ -199,6 +202,16 @@ def evaluated_in_full(
         *_begun_too_early(facts, program),
         *_taken_by_hand(facts, loops, program),
     ]
+
+
+def _to_evaluate(facts: Facts, program: Program, modes: Modes, decision: InFull, *, can_ask: bool) -> str:
+    """The ways to evaluate on what is also trained on."""
+    second = "make a second DataLoader over the same data for it"
+    if not is_evaluating(facts, program, modes, decision.loop):
+        return f"run it under torch.no_grad() in eval mode, or {second}"
+    if not can_ask and isinstance(asked_whole(facts, program, modes, decision), Shared):
+        return f"{second}, or convert with --target runtime, which hands each process whole batches here"
+    return second
 
 
 def _taken_by_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:

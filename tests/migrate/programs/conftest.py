@@ -16,12 +16,12 @@ from migrate.source.project import Project, SourceFile
 def decide():
     """The only program of a source, and its conversion (None if it is refused)."""
 
-    def run(source):
+    def run(source, package="runtime"):
         facts = analyse(Project([SourceFile("program.py", textwrap.dedent(source).encode())]))
         loops = Loops(facts)
         (program,) = programs(facts, loops)
         program.refusals += limits(facts, loops, program)
-        return program, convert(facts, loops, program, "runtime")
+        return program, convert(facts, loops, program, package)
 
     return run
 

@@ -357,6 +357,18 @@ def test_evaluating_on_the_training_loader_by_parts_of_its_batches_asks_for_whol
     assert not shared.names
 
 
+def test_accelerate_has_no_whole_batches(decide):
+    """The loop runs without gradients in eval mode already: to say that it should would help nobody."""
+    text = source('found.append((net(x["a"]), x["b"]))').replace("in test:", "in train:")
+    program, conversion = decide(text, "accelerate")
+
+    assert conversion is None
+    (refusal,) = program.refusals
+    assert refusal.way_out.startswith("make a second DataLoader over the same data for it, or convert with --target ")
+    program, _ = decide(text.replace("net.eval()", "").replace("with torch.no_grad()", "if True"), "accelerate")
+    assert program.refusals[0].way_out.startswith("run it under torch.no_grad() in eval mode, or make a second")
+
+
 FIRST = {
     "the model twice": ("found.append(net(x) - net(y))", ("x", "y")),
     "a sum before": ("correct += x.sum()\nfound.append(net(x))", ("x",)),
