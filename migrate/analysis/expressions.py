@@ -234,8 +234,10 @@ def _comprehension(
     if isinstance(node, ast.DictComp):
         keys = rounds.keep_keys(state, node, made, frame, evaluate)
         turns = rounds.of_comprehension(state, node, frame, evaluate)
-        if turns is not None:
-            return _by_key(state, node, made, turns, frame)
+    else:
+        turns = rounds.of_list(state, node, frame, evaluate) if isinstance(node, ast.ListComp) else None
+    if turns is not None:
+        return _by_key(state, node, made, turns, frame)
     inner = replace(frame, names=dict(frame.names), around=frame, is_sure=False)
     iterated: Values = NOTHING
     for generator in node.generators:
@@ -263,9 +265,15 @@ def _comprehension(
     return of_role(elements, Role.PARAMETERS, *FROM_LOADER) | {Value(Role.CONTAINER, made, name)}
 
 
-def _by_key(state: State, node: ast.DictComp, made: ast.AST, turns: list[rounds.Turn], frame: Frame) -> Values:
-    """A dictionary of which each key has an object of its own."""
-    found = {Value(Role.CONTAINER, made, MAPPING)}
+def _by_key(
+    state: State,
+    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+    made: ast.AST,
+    turns: list[rounds.Turn],
+    frame: Frame,
+) -> Values:
+    """A dictionary of which each key has an object of its own, or a list with one at each position."""
+    found = {Value(Role.CONTAINER, made, MAPPING if isinstance(node, ast.DictComp) else "")}
     for turn in turns:
         inner = replace(
             frame, names=dict(frame.names), around=frame, is_sure=False, round=turn.round, keys=frame.keys | turn.keys
@@ -275,8 +283,9 @@ def _by_key(state: State, node: ast.DictComp, made: ast.AST, turns: list[rounds.
             unpack(state, name, values, inner)
         for condition in node.generators[0].ifs:
             evaluate(state, condition, inner)
-        evaluate(state, node.key, inner)
-        elements = evaluate(state, node.value, inner)
+        if isinstance(node, ast.DictComp):
+            evaluate(state, node.key, inner)
+        elements = evaluate(state, node.value if isinstance(node, ast.DictComp) else node.elt, inner)
         state.store(made, turn.key, elements)
         found |= of_role(elements, Role.PARAMETERS, *FROM_LOADER)
     return frozenset(found)

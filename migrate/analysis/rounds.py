@@ -17,10 +17,11 @@ from migrate.analysis.containers import under
 from migrate.analysis.factories import APART
 from migrate.analysis.keys import keys_of, texts_in
 from migrate.analysis.known.table import Gives, Makes
-from migrate.analysis.roles import Role, Value, Values
+from migrate.analysis.roles import NUMBER, Role, Value, Values
 from migrate.analysis.state import ELEMENT, KEYS, MAPPING, MIXED, Frame, Round, State
 from migrate.analysis.syntax import FUNCTIONS, walk
 from migrate.analysis.units import Class, Function, Unit
+from migrate.analysis.unpacking import at, length_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,6 +56,51 @@ def of_comprehension(state: State, node: ast.DictComp, frame: Frame, evaluate: E
     if node.key.id != names[0].id or not _is_given_once(node, names) or not _makes(state, node.value, frame, evaluate):
         return None
     return _turns(state, node, first.iter, names, frame, evaluate)
+
+
+def of_list(state: State, node: ast.ListComp, frame: Frame, evaluate: Evaluate) -> list[Turn] | None:
+    """The rounds of a comprehension that makes a list of objects, `[Net() for _ in range(3)]`; None: not told apart.
+
+    They are told apart by their positions, where it goes over a range that is written out, or over a list of which the
+    positions are known.
+    """
+    first = node.generators[0]
+    is_plain = len(node.generators) == 1 and not first.is_async and not first.ifs
+    if not is_plain or not isinstance(first.target, ast.Name) or not _is_given_once(node, [first.target]):
+        return None
+    if not _makes(state, node.elt, frame, evaluate):
+        return None
+    source = evaluate(state, first.iter, frame)
+    given = _in_range(first.iter) or _at_positions(state, first.iter, source)
+    if not given or len(given) > _MOST:
+        return None if given or source or state.settled else []  # it may still become known
+    name = first.target
+    keys = [{name.id: str(n)} if isinstance(first.iter, ast.Call) else {} for n in range(len(given))]
+    rounds = [_round(state, node, str(n), frame) for n in range(len(given))]
+    return [Turn(each, key, ((name, held),)) for each, key, held in zip(rounds, keys, given, strict=True)]
+
+
+def _in_range(over: ast.expr) -> list[Values]:
+    """What `range(3)` gives, one after the other."""
+    match over:
+        case ast.Call(func=ast.Name("range"), args=[ast.Constant(int(count))], keywords=[]):
+            return [NUMBER] * count
+    return []
+
+
+def _at_positions(state: State, over: ast.expr, source: Values) -> list[Values]:
+    """What a list or tuple holds at each of its positions; none where these are not known."""
+    if len(source) != 1 or isinstance(over, ast.Call):
+        return []
+    (value,) = source
+    if value.role is not Role.CONTAINER or value.name == MAPPING or value.origin is None:
+        return []
+    held = state.held(value.origin)
+    made = state.originals.get(value.origin, value.origin)
+    count = length_of(state, value)
+    if count is None and isinstance(made, ast.ListComp) and not {ELEMENT, MIXED} & held.keys():
+        count = len([key for key in held if key.isdigit()])
+    return [at(state, value.origin, str(n)) for n in range(count or 0)]
 
 
 def of_loop(state: State, loop: ast.For, frame: Frame, evaluate: Evaluate) -> list[Turn] | None:
@@ -120,7 +166,7 @@ def _turns(
     return turns
 
 
-def _round(state: State, node: ast.DictComp | ast.For, key: str, frame: Frame) -> Round:
+def _round(state: State, node: ast.DictComp | ast.ListComp | ast.For, key: str, frame: Frame) -> Round:
     where = (node, key, frame.round or frame.unit)
     if where not in state.rounds:
         state.rounds[where] = Round(node, key, frame.unit, frame.round)
@@ -134,7 +180,7 @@ def _names(target: ast.expr) -> list[ast.Name]:
     return names if len(names) == len(parts) <= 2 else []
 
 
-def _is_given_once(node: ast.DictComp | ast.For, names: list[ast.Name]) -> bool:
+def _is_given_once(node: ast.DictComp | ast.ListComp | ast.For, names: list[ast.Name]) -> bool:
     """Whether the name of the key is the key wherever it stands inside."""
     name = names[0].id
     stored = [part for part in walk(node) if isinstance(part, ast.Name) and part.id == name]

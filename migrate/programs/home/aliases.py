@@ -141,3 +141,12 @@ def _is_run(facts: Facts, unit: Unit, target: str) -> bool:
         if any(ast.unparse(each) == target for each in given) and facts.targets(node):
             return True
     return False
+
+
+def is_any_of_a_list(facts: Facts, statement: ast.stmt, found: set[ast.AST]) -> bool:
+    """`net = nets[i]` in a loop: a name for one after the other of the objects that a list has at its positions."""
+    if len(found) < 2 or next(facts.tree(statement).loops(statement), None) is None:
+        return False
+    by_key = [{holder: key for holder, key in facts.singles.holders(origin) if key.isdigit()} for origin in found]
+    together = set.intersection(*map(set, by_key))
+    return any(len({keys[holder] for keys in by_key}) == len(found) for holder in together)

@@ -62,7 +62,9 @@ def is_item_there(facts: Facts, container: ast.AST, key: str, role: Role, made: 
     if isinstance(source, (ast.Dict, ast.DictComp)):
         if _has_key(facts, container, key):
             return True
-    elif isinstance(source, ast.List) or (isinstance(source, ast.Call) and (source.args or source.keywords)):
+    elif isinstance(source, (ast.List, ast.ListComp)) or (
+        isinstance(source, ast.Call) and (source.args or source.keywords)
+    ):
         return True
     turns = {loop: text for origin in made for loop, text in facts.singles.turns(origin).items()}
     return _is_certain(facts, list(_items(facts, key, role, made)), turns)

@@ -6,11 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.state import ELEMENT, MIXED
 from migrate.analysis.units import Function, Unit
 from migrate.programs.home.homes import Wanted, entered_again
 from migrate.programs.home.naming import covers, reachable
 from migrate.programs.reach.outsiders import units_from
 from migrate.programs.reach.uncalled import called
+from migrate.programs.values.new_lists import is_new_list
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -37,12 +39,17 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
     closest = _nearest(facts, wanted)
     missing = _missing(facts, closest, wanted) if closest is not None else {}
     if closest is None or not missing:
+        if (unnamed := {origin for origin in wanted.optimizers if _is_handed_on(facts, origin)}) and wanted.models:
+            why = f"the optimizer ({_places(facts, unnamed)}) has no name where it is made: it is handed on at once"
+            return why, "give it a name there, `optimizer = ...`, and hand that on: prepare needs it"
         loader = " and the loader" if wanted.loaders else ""
         these = f"the model{',' if loader else ' and'} the optimizer ({_places(facts, wanted.optimizers)}){loader}"
         return (
             f"no place names {these} together",
             f"make the model{',' if loader else ' and'} the optimizer{loader} in one function, or in one __init__",
         )
+    if (listed := _in_lists(facts, missing)) is not None:
+        return listed
     have = " and ".join(word for role, word in _WORDS.items() if role not in missing)
     lack = " and ".join(f"{_WORDS[role]} ({_places(facts, made)})" for role, made in missing.items())
     it = "it" if len(missing) == 1 else "them"
@@ -50,6 +57,31 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
         f"{called(closest)} has a name for {have}, and none for {lack}: prepare needs them together",
         f"give {it} a name in {called(closest)}: hand {it} over, or return {it} to there",
     )
+
+
+def _is_handed_on(facts: Facts, origin: ast.AST) -> bool:
+    """Whether what is made is an argument of a call: `fit(net, SGD(net.parameters()))`."""
+    source = facts.source(origin)
+    above = facts.tree(source).parents[source]
+    return isinstance(above, ast.keyword) or (isinstance(above, ast.Call) and source in above.args)
+
+
+def _in_lists(facts: Facts, missing: dict[Role, set[ast.AST]]) -> tuple[str, str] | None:
+    """Why objects of which a list has any number have no names, and the way out; None: no list has them."""
+    asked = (role for role in (Role.MODEL, Role.OPTIMIZER) if role in missing)
+    kinds = [role for role in asked if all(_is_somewhere(facts, origin) for origin in missing[role])]
+    if not kinds:
+        return None
+    what = " and ".join(f"the {role.value}s ({_places(facts, missing[role])})" for role in kinds)
+    why = f"{what} are in lists of which nobody knows what stands where: prepare needs a name for each"
+    way = "make each list by a comprehension over a range with a number that is written out"
+    return why, f"{way}, [Net() for _ in range(3)], or give each object a name"
+
+
+def _is_somewhere(facts: Facts, origin: ast.AST) -> bool:
+    """Whether a list holds an object, and nobody knows at which position."""
+    lists = [each for each in facts.singles.holders(origin) if is_new_list(facts, facts.source(each[0]))]
+    return any(key == ELEMENT or facts.held(holder, MIXED) for holder, key in lists)
 
 
 def _nearest(facts: Facts, wanted: Wanted) -> Unit | None:

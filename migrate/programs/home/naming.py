@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from migrate.analysis.construction import is_constructor
 from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, Value, Values, origins
-from migrate.analysis.state import ELEMENT, MAPPING
+from migrate.analysis.state import ELEMENT, MAPPING, MIXED
 from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Class, Function, Module, Unit, locals_of
-from migrate.programs.home.aliases import is_aside, other_names
+from migrate.programs.home.aliases import is_any_of_a_list, is_aside, other_names
 from migrate.programs.home.certain import is_asked, is_attribute_there, is_item_there, is_name_there
 from migrate.programs.home.entry import set_below
 from migrate.programs.home.passing import is_passing
@@ -100,6 +100,7 @@ class _Bound(dict[tuple["Unit", Role], tuple[tuple["Binding", set["ast.AST"]], .
             and binding.statement is _whole(self._facts, binding.statement)  # else it is that of one round
             and not stays_itself(binding.statement, binding.target)
             and _is_reachable(binding.target, unit)
+            and not is_any_of_a_list(self._facts, binding.statement, found)
         )
         return self[key]
 
@@ -293,7 +294,8 @@ def _item(facts: Facts, container: Value, key: str) -> str | None:
     source = facts.source(container.origin)
     if container.name == MAPPING:
         return _quoted(facts, source, key) if not key.isdigit() and key.isprintable() and "\\" not in key else None
-    return key if is_new_list(facts, source) and key.isdigit() else None
+    is_in_order = is_new_list(facts, source) and not facts.held(container.origin, MIXED)
+    return key if is_in_order and key.isdigit() else None
 
 
 def _quoted(facts: Facts, node: ast.AST, key: str) -> str:
@@ -310,9 +312,14 @@ def _is_alone(facts: Facts, home: Unit, found: Iterable[ast.AST], holders: Itera
 
 
 def _is_taken_apart(facts: Facts, holder: ast.AST) -> bool:
-    """Whether a tuple is only on its way: `return train_loader, test_loader`, to where each has a name of its own."""
-    is_given = isinstance(holder, ast.Tuple) and isinstance(facts.tree(holder).parents[holder], ast.Return)
-    return is_given and holder not in facts.once(_kept)
+    """Whether a tuple is only on its way: `return train_loader, test_loader`, to where each has a name of its own.
+
+    So is that of `net, opt = nets[i], opts[i]`.
+    """
+    above = facts.tree(holder).parents[holder] if isinstance(holder, ast.Tuple) else None
+    if isinstance(above, ast.Assign) and all(isinstance(target, ast.Tuple) for target in above.targets):
+        return True
+    return isinstance(above, ast.Return) and holder not in facts.once(_kept)
 
 
 def _kept(facts: Facts) -> frozenset[ast.AST]:

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import COMPREHENSIONS
+from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS
 from migrate.analysis.units import Function
 from migrate.programs.reach.outsiders import units_from
 
@@ -90,10 +90,26 @@ def _is_gone_after(facts: Facts, around: ast.AST, loop: ast.For | ast.comprehens
         return True
     names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     within = {id(n) for n in ast.walk(whole)}
-    return not any(
-        isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) and id(n) not in within
-        for n in ast.walk(around)
-    )
+    reads = (n for n in ast.walk(around) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load))
+    return all(id(n) in within or _is_given_anew(facts.tree(loop), n) for n in reads)
+
+
+def _is_given_anew(tree: Tree, read: ast.Name) -> bool:
+    """Whether a name has its value from another loop, or a comprehension, that the read stands in."""
+    below: ast.AST = read
+    for above in tree.up(read):
+        if isinstance(above, FUNCTIONS):
+            return False
+        if isinstance(above, ast.For) and below in above.body and _binds(above, read.id):
+            return True
+        if isinstance(above, COMPREHENSIONS) and any(_binds(each, read.id) for each in above.generators):
+            return below is not above.generators[0]
+        below = above
+    return False
+
+
+def _binds(loop: ast.For | ast.comprehension, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(loop.target))
 
 
 def _all_of(tree: Tree, loop: ast.For | ast.comprehension) -> ast.AST:

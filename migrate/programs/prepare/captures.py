@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
     from migrate.analysis.units import Unit
     from migrate.programs.home.naming import Named
     from migrate.programs.loops import Loops
@@ -65,12 +66,16 @@ def kept(
     if program.unready:
         return
     names = {ast.unparse(ast.parse(named.target, mode="eval")) for named in prepared}  # with the quotes of `unparse`
-    names |= {named.target.partition("[")[0] for named in prepared}
+    items: dict[str, set[ast.AST]] = {}
+    for named in prepared:
+        for name in {named.target, named.target.partition("[")[0]}:
+            items.setdefault(name, set()).update(named.origins)
+    names |= items.keys()
     holders = {origin: named.holders for named in prepared if named.role in _KEPT for origin in named.origins}
     for stage in stages.each:
         mine, end = holders.keys() & stage.origins, stage.end
         found = _in_objects(facts, loops, program, mine, names, units, end, holders)
-        found = found or _in_names(facts, program, mine, names, units, stage)
+        found = found or _in_names(facts, program, mine, names, units, stage, items)
         if found is not None:
             yield Refusal(
                 found,
@@ -192,9 +197,18 @@ def _is_asked(facts: Facts, node: ast.expr) -> bool:
 
 
 def _in_names(
-    facts: Facts, program: Program, mine: set[ast.AST], names: set[str], units: Collection[Unit], stage: Stage
+    facts: Facts,
+    program: Program,
+    mine: set[ast.AST],
+    names: set[str],
+    units: Collection[Unit],
+    stage: Stage,
+    items: Mapping[str, Collection[ast.AST]],
 ) -> ast.AST | None:
-    """The statement that gives a prepared object, or what holds it, another name that is read later."""
+    """The statement that gives a prepared object, or what holds it, another name that is read later.
+
+    `items` are the objects that are prepared under a name, or as what a container of that name holds.
+    """
     assert program.home is not None
     end = stage.end
     readers = units if isinstance(program.home, Module) else [program.home]
@@ -203,14 +217,13 @@ def _in_names(
             continue
         if isinstance(binding.statement, (*FUNCTIONS, ast.ClassDef, ast.For, ast.AsyncFor)):
             continue
-        if binding.target in names and not _runs_over(facts, binding.values):
-            continue
-        loaders = (facts.loaders(binding.values) | facts.inside(binding.values, Role.LOADER)) & mine
-        models = origins(binding.values, Role.MODEL) & mine
+        others = mine.difference(_prepared_as(facts, binding, names, items))
+        loaders = (facts.loaders(binding.values) | facts.inside(binding.values, Role.LOADER)) & others
+        models = origins(binding.values, Role.MODEL) & others
         if models and (led := trained_by(facts, program.home, models)) and led <= names:
             models = set()  # by this name it is only looked at, saved, or run where no gradients flow
         if not is_filled_below(facts, binding, units, stage):
-            models |= facts.inside(binding.values, Role.MODEL) & mine
+            models |= facts.inside(binding.values, Role.MODEL) & others
         for unit in _reading(readers, binding.target, program.home) if loaders or models else ():
             for node in facts.own(unit):
                 is_late = unit is not program.home or line_of(node) > end
@@ -221,6 +234,14 @@ def _in_names(
                 if isinstance(node.ctx, ast.Load) and (loaders or _is_run(facts, node)):
                     return binding.statement
     return None
+
+
+def _prepared_as(
+    facts: Facts, binding: Binding, names: set[str], items: Mapping[str, Collection[ast.AST]]
+) -> Collection[ast.AST]:
+    """The objects that are prepared under the name of a binding, or in the container that it is given."""
+    is_prepared = binding.target in names and not _runs_over(facts, binding.values)
+    return items.get(binding.target, ()) if is_prepared else ()
 
 
 def _reading(readers: Collection[Unit], name: str, home: Unit) -> Iterator[Unit]:

@@ -119,7 +119,7 @@ def _kept(
 def is_list(facts: Facts, loop: LoopFact, name: str) -> bool:
     """Whether a name begins as a list: `found += out.tolist()` adds no numbers up."""
     made = {v.origin for each in facts.bindings_in(loop.unit) if each.target == name for v in each.values}
-    return any(isinstance(origin, ast.ListComp) or is_new_list(facts, origin) for origin in made)
+    return any(is_new_list(facts, origin) for origin in made)
 
 
 def _begins_as_tensor(facts: Facts, loop: LoopFact, name: str) -> bool:

@@ -15,8 +15,8 @@ def is_list_call(facts: Facts, node: ast.AST | None) -> bool:
 
 
 def is_new_list(facts: Facts, node: ast.AST | None) -> bool:
-    """Whether a list is written out there, or made by `list`."""
-    return isinstance(node, ast.List) or is_list_call(facts, node)
+    """Whether a list is written out there, put together by a comprehension, or made by `list`."""
+    return isinstance(node, (ast.List, ast.ListComp)) or is_list_call(facts, node)
 
 
 def is_empty_list(facts: Facts, node: ast.AST | None) -> bool:

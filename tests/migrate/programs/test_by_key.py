@@ -166,3 +166,68 @@ def test_models_under_keys(decide):
     assert not program.refusals
     objects = [named.target for named in conversion.placement.stages.first.objects]
     assert objects == ['loaders["train"]', 'loaders["val"]', 'nets["a"]', "opt"]
+
+
+LISTS = """
+import sys
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+train = DataLoader(data, batch_size=4)
+{made}
+for epoch in range(2):
+    for x, y in train:
+        for net, opt in zip(nets, opts):
+            opt.zero_grad()
+            net(x).sum().backward()
+            opt.step()
+        {step}
+{below}
+"""
+NETS = "nets = [nn.Linear(1, 1) for _ in range(2)]"
+OPTS = "opts = [optim.SGD(net.parameters(), lr=0.1) for net in nets]"
+POSITIONS = {
+    "comprehensions": f"{NETS}\n{OPTS}",
+    "lists that are written out": f"nets = [nn.Linear(1, 1), nn.Linear(1, 1)]\n{OPTS}",
+    "over something else": f"nets = [nn.Linear(1, n) for n in (1, 2)]\n{OPTS}",
+    "by positions": f"{NETS}\nopts = [optim.SGD(nets[i].parameters(), lr=0.1 * i) for i in range(2)]",
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_each_position_of_a_list_has_an_object_of_its_own(decide, name):
+    below = "for net in nets:\n    net.eval()\nprint([net(x) for net in nets])"
+    program, conversion = decide(LISTS.format(made=POSITIONS[name], step="pass", below=below))
+
+    assert not program.refusals
+    objects = [named.target for named in conversion.placement.stages.first.objects]
+    assert objects == ["train", "nets[0]", "nets[1]", "opts[0]", "opts[1]"]
+    trains = {named.target: conversion.facts.models_of[min(named.origins)] for named in program.optimizers[:1]}
+    assert trains == {"opts[0]": set(program.models[0].origins)}
+
+
+NOT_THERE = {
+    "a number that a user gives": f"{NETS.replace('2', 'int(sys.argv[1])')}\n{OPTS}",
+    "an object that is taken away": f"{NETS}\n{OPTS}\nnets.pop(0)\nopts.pop(0)",
+    "objects that are added": f"{NETS}\nopts = []\nfor net in nets:\n    opts.append(optim.SGD(net.parameters()))",
+}
+
+
+@pytest.mark.parametrize("name", NOT_THERE)
+def test_lists_of_which_nobody_knows_what_stands_where(decide, name):
+    program, conversion = decide(LISTS.format(made=NOT_THERE[name], step="pass", below=""))
+
+    assert conversion is None
+    (refusal,) = program.refusals
+    assert refusal.code == "MIG901"
+    assert "in lists of which nobody knows what stands where" in refusal.why
+
+
+def test_a_name_for_one_of_a_list_is_none_for_the_list(decide):
+    """The list would go on with the raw one, and train it without the other processes."""
+    made = f"{NETS}\n{OPTS}\nfirst = nets[0]"
+    program, conversion = decide(LISTS.format(made=made, step="print(first(x))", below=""))
+
+    assert conversion is None
+    assert {refusal.code for refusal in program.refusals} == {"MIG104"}

@@ -484,3 +484,31 @@ def test_the_base_of_a_trainer_makes_the_accelerator_where_all_objects_are_the_t
     assert not program.refusals
     assert (program.home.owner.name, program.start.owner.name) == ("Mine", start)
     assert [named.target for named in conversion.placement.stages.first.objects] == ALL
+
+
+HANDED_ON = """
+def run(net, loader, opt):
+    for x, y in loader:
+        opt.zero_grad()
+        net(x).sum().backward()
+        opt.step()
+
+def main():
+    net = nn.Linear(1, 1)
+    loader = DataLoader(data)
+    run(net, loader, optim.SGD(net.parameters(), lr=0.1))
+
+main()
+"""
+
+
+def test_an_optimizer_that_is_handed_on_at_once_is_told_to_get_a_name(decide):
+    program, conversion = decide(HEAD + HANDED_ON)
+    (refusal,) = program.refusals
+    assert conversion is None
+    assert "has no name where it is made: it is handed on at once" in refusal.why
+    assert refusal.way_out.startswith("give it a name there")
+
+    named = HANDED_ON.replace("    run(net, loader, optim.SGD(net.parameters(), lr=0.1))", "    opt = MADE\n    RUN")
+    named = named.replace("MADE", "optim.SGD(net.parameters(), lr=0.1)").replace("RUN", "run(net, loader, opt)")
+    assert not decide(HEAD + named)[0].refusals
