@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import TRIES, start_of
+from migrate.analysis.syntax import COMPREHENSIONS, TRIES, start_of
 from migrate.analysis.units import Function, Unit
 from migrate.programs.home.around import is_around
 from migrate.programs.home.first_looks import below_looks
@@ -94,8 +94,14 @@ def _of_one_place(facts: Facts, home: Home, wanted: set[ast.AST] | None) -> set[
         origin
         for each in named
         for origin in each.origins
-        if origin in mixed or facts.singles.again(origin, home.unit, each.statements[-1]) is not None
+        if origin in mixed
+        or (_is_in_comprehension(facts, origin) and facts.singles.again(origin, home.unit, each.statements[-1]))
     }
+
+
+def _is_in_comprehension(facts: Facts, origin: ast.AST) -> bool:
+    source = facts.source(origin)
+    return any(isinstance(above, COMPREHENSIONS) for above in facts.tree(source).up(source))
 
 
 def _mixed_up(facts: Facts, unit: Unit) -> set[ast.AST]:
