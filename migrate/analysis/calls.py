@@ -150,6 +150,7 @@ def _call_partial(state: State, callee: Value, arguments: Arguments, frame: Fram
     assert isinstance(callee.origin, ast.Call)
     held = state.held(callee.origin)
     count = sum(not isinstance(argument, ast.Starred) for argument in callee.origin.args[1:])
+    count = max([count, *(int(key) + 1 for key in held if key.isdigit())])  # and what a list of known length gave
     positional = [held.get(str(position), NOTHING) for position in range(count)]
     named = {name: values for name, values in held.items() if not name.isdigit() and name[:1] not in "*<"}
     bound = Arguments(arguments.node, positional, named, held.get(ELEMENT, NOTHING))

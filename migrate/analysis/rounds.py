@@ -68,7 +68,7 @@ def of_list(state: State, node: ast.ListComp, frame: Frame, evaluate: Evaluate) 
     is_plain = len(node.generators) == 1 and not first.is_async and not first.ifs
     if not is_plain or not isinstance(first.target, ast.Name) or not _is_given_once(node, [first.target]):
         return None
-    if not _makes(state, node.elt, frame, evaluate):
+    if any(isinstance(part, ast.NamedExpr) for part in walk(node)) or not _makes(state, node.elt, frame, evaluate):
         return None
     source = evaluate(state, first.iter, frame)
     given = _in_range(first.iter) or _at_positions(state, first.iter, source)

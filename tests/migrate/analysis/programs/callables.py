@@ -570,7 +570,7 @@ net = list(filter(torch.is_tensor, [nn.Linear(1, 1)]))[0]  #: model@3
 from torch import nn, optim
 def use(first, *rest):  #: first: model, optimizer
     return first
-nets = [nn.Linear(1, 1) for _ in range(2)]
+nets = [nn.Linear(1, 1) for _ in range(len(names))]
 thing = use(*nets, optim.SGD([], 1))
 
 # === what is spread holds a loader

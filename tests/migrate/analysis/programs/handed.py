@@ -38,7 +38,7 @@ from torch import nn
 def work(net):  #: net: model@7, model@8
     return net
 context = mp.get_context("spawn")
-children = [context.Process(target=work, args=(nn.Linear(1, 1),)) for _ in range(2)]
+children = [context.Process(target=work, args=(nn.Linear(1, 1),)) for _ in range(len(names))]
 multiprocessing.Process(None, work, "child", [nn.Linear(2, 2)]).start()
 
 # === a launcher in a notebook
