@@ -49,6 +49,11 @@ def _dict(state: State, arguments: Arguments, frame: Frame) -> Values:
     return alike if alike and alike == given else alike | {Value(Role.CONTAINER, arguments.node, MAPPING)}
 
 
+def _counter(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """Counter(words): numbers under keys that are not known."""
+    return frozenset({Value(Role.CONTAINER, arguments.node, MAPPING)})
+
+
 def fill(state: State, node: ast.AST, given: Values, arguments: Arguments | None = None) -> None:
     """Put what a mapping or pairs and the keywords say into an object."""
     for value in given:
@@ -94,6 +99,7 @@ SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
     "collections.deque": _listed,
     "builtins.dict": _dict,
     "collections.OrderedDict": _dict,
+    "collections.Counter": _counter,
     **dict.fromkeys(_HOLDERS, _holder),
 }
 

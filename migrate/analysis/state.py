@@ -323,7 +323,7 @@ class State:
         for value in given:
             if value.role in (Role.LOADER, Role.FEED):
                 found.add(Value(Role.BATCH, value.origin))
-            elif value.role in (Role.BATCH, Role.SAMPLES, Role.PARAMETERS):
+            elif value.role in (Role.BATCH, Role.SAMPLES, Role.STATISTIC, Role.PARAMETERS):
                 found.add(value)
             elif value.origin is not None and value.role in _ITERATED and value.name != MAPPING:  # that gives its keys
                 for key, values in self.held(value.origin).items():

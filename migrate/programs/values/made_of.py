@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
 
 _DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
-_KEEPING = frozenset(f"builtins.{name}" for name in "dict list tuple set str repr format round".split())
+_KEEPING = frozenset(f"builtins.{name}" for name in "dict list tuple set str repr format round zip enumerate".split())
 _RECORDS = frozenset({"collections.namedtuple", "typing.NamedTuple", "dataclasses.make_dataclass"})
 _ON_TEXT = frozenset({"format", "join"})
 _DEEPEST = 4

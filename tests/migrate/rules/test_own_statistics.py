@@ -36,6 +36,26 @@ TOLD = {
         "right",
     ),
     "counts by a class": ("hits = {}", "for a in y.long().view(-1).tolist():\n    hits[a] += 1", "print(hits)", "hits"),
+    "counts of a library": ("hits = Counter()", "hits.update(y.long().view(-1).tolist())", "print(hits)", "hits"),
+    "counts by a default": (
+        "hits = {}",
+        "for a in y.long().view(-1).tolist():\n    hits[a] = hits.get(a, 0) + 1",
+        "print(hits)",
+        "hits",
+    ),
+    "lists by class": (
+        "lists = {0: [], 1: []}",
+        "for a, b in zip(y.long().view(-1).tolist(), output.view(-1).tolist()):\n    lists[a].append(b)",
+        "print(lists)",
+        "lists",
+    ),
+    "what was met": ("met = set()", "for a in y.view(-1).tolist():\n    met.add(a)", "print(len(met))", "met"),
+    "pairs": (
+        "scores = {}",
+        "scores.update(zip(y.view(-1).tolist(), output.view(-1).tolist()))",
+        "print(scores)",
+        "scores",
+    ),
     "a matrix": ("matrix = torch.zeros(2, 2)", "for a in y.long():\n    matrix[a, a] += 1", "print(matrix)", "matrix"),
     "a pair": ("pair = (0.0, 0)", "pair = (pair[0] + loss.item(), pair[1] + 1)", "print(pair[0])", "pair"),
     "a new dictionary": ("log = {}", 'log = {"loss": loss.item()}', "print(log)", "log"),
@@ -53,7 +73,7 @@ def test_sums_and_lists_are_joined(convert_text, programs, name):
 @pytest.mark.parametrize("name", TOLD)
 def test_the_rest_is_told(convert_text, programs, name):
     start, step, epoch, what = TOLD[name]
-    holes = {"imports": "from collections import deque", "start": start, "step": step, "epoch": epoch}
+    holes = {"imports": "from collections import Counter, deque", "start": start, "step": step, "epoch": epoch}
     report, new = convert_text(programs(holes)[0])
 
     assert "accelerator.backward(loss)" in new
