@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.agenda import Agenda
 from migrate.analysis.known import TABLES, Tables
-from migrate.analysis.roles import NOTHING, Role, Value, Values
+from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
 from migrate.analysis.units import Class, Function, FunctionNode, Module, Unit, join
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
     from migrate.analysis.syntax import Loop
     from migrate.source.project import Project, SourceFile
@@ -317,18 +317,20 @@ class State:
         self.agenda.read((id(function), _RESULT))
         return function.returns
 
-    def iterated(self, given: Iterable[Value]) -> Values:
+    def iterated(self, given: Collection[Value]) -> Values:
         """What iterating over the values gives."""
         found: set[Value] = set()
         for value in given:
             if value.role in (Role.LOADER, Role.FEED):
                 found.add(Value(Role.BATCH, value.origin))
-            elif value.role in (Role.BATCH, Role.SAMPLES, Role.STATISTIC, Role.PARAMETERS):
+            elif value.role in (Role.BATCH, Role.SAMPLES, Role.PARAMETERS):
                 found.add(value)
             elif value.origin is not None and value.role in _ITERATED and value.name != MAPPING:  # that gives its keys
                 for key, values in self.held(value.origin).items():
                     if key == ELEMENT or key.isdigit():
                         found |= values
+        if not any(value.role in ROWS for value in found):  # `y.tolist()`; else what is run over is rows all the same
+            found.update(value for value in given if value.role is Role.STATISTIC)
         return frozenset(found)
 
     def loaders(self, values: Values, depth: int = 4) -> Values:

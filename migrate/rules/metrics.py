@@ -47,6 +47,10 @@ Batches that cannot be gathered, such as graphs, are given to every process as t
 
     for data in loader:                 ->   for data in accelerator.whole_batches(loader):
 
+A training that may begin where an evaluation has left its model in eval mode would be taken for one:
+
+    for x, y in train_loader:           ->   for x, y in accelerator.training_batches(train_loader):
+
 A loop that trains and evaluates by turns, `for x, y in loaders[phase]`, or in a function that is told,
 `run(train_loader, True)`, is run in full where it evaluates; what it adds up is joined where it has trained.
 
@@ -65,6 +69,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.programs.evaluation.asked import asked
+from migrate.programs.evaluation.left_in_eval import left_in_eval
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.reach.forwards import forwards_inside
@@ -129,11 +134,21 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
         draft.note(loop.node, "every process runs this evaluation in full: its loader is made apart from the training")
     _say_losses(conversion, draft)
     join_statistics(conversion, draft)
+    if conversion.package == "runtime":
+        _begin_training(conversion, draft)
     for loop in conversion.program.training:
         for part, why in folded_by_hand(conversion.facts, loop):
             draft.note(part, why)
         if loop.loaders & conversion.loader_origins:
             _join_shares(conversion, draft, loop)
+
+
+def _begin_training(conversion: Conversion, draft: Draft) -> None:
+    """A training that may begin in eval mode says that it is one."""
+    for loop, over in left_in_eval(conversion.facts, conversion.program, conversion.loader_origins):
+        accelerator = conversion.access.name(loop.node)
+        for loader in over:
+            draft.wrap(loader, f"{accelerator}.training_batches({{it}})")
 
 
 def _say_other_rows(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:

@@ -211,16 +211,18 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeBatches:
-    """A prepared loader for passes in which every process has all of each batch, as one process would."""
+class PassesFor:
+    """A prepared loader whose passes have one purpose, whatever the state of the program says when they start."""
 
     loader: Prepared
+    purpose: Purpose
 
     def __iter__(self) -> Iterator[Any]:
-        return self.loader._source.iterate(Purpose.WHOLE)  # noqa: SLF001  its own class
+        return self.loader._source.iterate(self.purpose)  # noqa: SLF001  its own class
 
     def __len__(self) -> int:
-        return self.loader.evaluation_steps()
+        is_training = self.purpose is Purpose.TRAINING
+        return self.loader.training_steps() if is_training else self.loader.evaluation_steps()
 
 
 class PreparedLoader(Prepared, DataLoader[Any]):  # type: ignore[misc]  # iterates a generator, not a _BaseDataLoaderIter

@@ -149,6 +149,30 @@ def test_whole_batches_of_a_loader_that_is_not_prepared():
     assert Accelerator().whole_batches(loader) is loader
 
 
+def trained_by_mode():
+    """The batches that this process trains on in eval mode, asked for or not, and the lengths beside."""
+    accelerator = Accelerator(cpu=True)
+    loader, model = accelerator.prepare(DataLoader(TensorDataset(*data_of(16)), batch_size=4), torch.nn.Linear(4, 3))
+    model.eval()
+    asked = accelerator.training_batches(loader)
+    given = [y.tolist() for _, y in asked]
+    return given, len(asked), len(loader), len([*loader])
+
+
+def test_a_training_in_eval_mode_is_dealt_whole_batches():
+    given, *lengths = trained_by_mode()
+    assert lengths == [4, 4, 4]
+    shares = run_ranks(trained_by_mode, 2)
+    for rank, (own, *counts) in enumerate(shares):
+        assert own == given[rank::2]
+        assert counts == [2, 2, 4]  # the last pass, which nobody asked for, is one of an evaluation
+
+
+def test_training_batches_of_a_loader_that_is_not_prepared():
+    loader = DataLoader(TensorDataset(*data_of(10)), batch_size=4)
+    assert Accelerator().training_batches(loader) is loader
+
+
 def lengths_by_mode():
     """What loaders say of their steps before the first pass and after an evaluation."""
     accelerator = Accelerator()

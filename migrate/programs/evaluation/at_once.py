@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import walk
 from migrate.programs.training.begun import WHOLE
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact
 
 
 def at_once(facts: Facts, iterated: ast.expr) -> bool:
@@ -41,3 +43,14 @@ def _lists(facts: Facts, node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return bool(facts.called(node) & WHOLE) and any(facts.loaders(facts.values(each)) for each in node.args)
     return isinstance(node, ast.Starred) and isinstance(node.ctx, ast.Load) and bool(facts.loaders(facts.values(node)))
+
+
+def named_loaders(facts: Facts, loop: LoopFact) -> tuple[ast.expr, ...]:
+    """The loaders in the header of a loop, by their names; none where what it runs over is not all said by these."""
+    if not isinstance(loop.node, ast.For):
+        return ()
+    named = (node for node in walk(loop.node.iter) if isinstance(node, (ast.Name, ast.Attribute)))
+    over = tuple(node for node in named if Role.LOADER in roles(facts.values(node)) and not is_list(facts, node))
+    found = {value.origin for node in over for value in facts.values(node)}
+    is_all = all(roles(facts.values(node)) == {Role.LOADER} for node in over) and loop.loaders <= found
+    return over if is_all else ()

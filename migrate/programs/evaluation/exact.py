@@ -26,7 +26,7 @@ from migrate.analysis.syntax import arguments, binds, is_docstring, unused_name,
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
 from migrate.programs.evaluation.apart import mixes_rows
-from migrate.programs.evaluation.at_once import at_once, is_list
+from migrate.programs.evaluation.at_once import at_once, named_loaders
 from migrate.programs.evaluation.beside import beside
 from migrate.programs.evaluation.collating import Collating
 from migrate.programs.evaluation.counted import counted
@@ -151,12 +151,10 @@ def asked_whole(facts: Facts, program: Program, modes: Modes, whole: InFull) -> 
         _check_sums(facts, loop)
     except NotShared:
         return whole
-    named = (node for node in walk(loop.node.iter) if isinstance(node, (ast.Name, ast.Attribute)))
-    over = [node for node in named if Role.LOADER in roles(facts.values(node)) and not is_list(facts, node)]
-    found = {value.origin for node in over for value in facts.values(node)}
-    if any(roles(facts.values(node)) != {Role.LOADER} for node in over) or not loop.loaders <= found:
+    over = named_loaders(facts, loop)
+    if not over:
         return whole
-    return Shared(loop, loop.node.body[0], (), before=whole.why, whole=tuple(over))
+    return Shared(loop, loop.node.body[0], (), before=whole.why, whole=over)
 
 
 def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:

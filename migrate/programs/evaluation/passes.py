@@ -22,6 +22,7 @@ from migrate.programs.home.raw import goes_over_raw
 from migrate.programs.home.set_up import running_raw
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_inside
+from migrate.programs.training.begun import iterators
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.values.takes import taken
@@ -246,8 +247,10 @@ def _runs_model(facts: Facts, program: Program, call: ast.Call) -> bool:
 def _begun_too_early(facts: Facts, program: Program) -> Iterator[Refusal]:
     """The iterator of a training pass that is made while a validation's mode still holds: the rows would be shared."""
     modes = Modes(facts, program)
-    for loop in program.training:
-        for call in modes.begun_too_early(loop.node):
+    for loop in program.training if program.models else ():
+        if modes.is_evaluation_at(loop.node):
+            continue
+        for call in filter(modes.may_be_evaluation_at, iterators(facts, loop.node)):
             if loop.loaders & program.training_loaders & facts.loaders(facts.values(call)):
                 yield Refusal(
                     call,

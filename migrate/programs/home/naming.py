@@ -317,9 +317,14 @@ def _is_taken_apart(facts: Facts, holder: ast.AST) -> bool:
     So is that of `net, opt = nets[i], opts[i]`.
     """
     above = facts.tree(holder).parents[holder] if isinstance(holder, ast.Tuple) else None
-    if isinstance(above, ast.Assign) and all(isinstance(target, ast.Tuple) for target in above.targets):
+    targets = above.targets if isinstance(above, ast.Assign) else []
+    if targets and all(isinstance(each, ast.Tuple) and _are_names(each) for each in targets):
         return True
     return isinstance(above, ast.Return) and holder not in facts.once(_kept)
+
+
+def _are_names(target: ast.Tuple) -> bool:
+    return all(isinstance(each, ast.Name) for each in target.elts)
 
 
 def _kept(facts: Facts) -> frozenset[ast.AST]:

@@ -101,16 +101,13 @@ class Modes:
         resting = [key for key, places in self._models.items() if not places & here]
         return frozenset(mark + key for key in resting for mark in ("", _FORMER))
 
-    def begun_too_early(self, loop: ast.AST) -> Iterator[ast.Call]:
-        """Where iterators are made that begin evaluations, by the mode there, for a loop in which that is another."""
-        if self._wanted and not all(map(self._is_evaluation, self._before(loop, self._facts.unit(loop)))):
-            for call in iterators(self._facts, loop):
-                if any(map(self._is_evaluation, self._before(call, self._facts.unit(call)))):
-                    yield call
+    def is_evaluation_at(self, place: ast.AST) -> bool:
+        """Whether a pass that began at a place would be one of an evaluation."""
+        return all(map(self._is_evaluation, self._before(place, self._facts.unit(place))))
 
-    def is_evaluation_at(self, call: ast.Call) -> bool:
-        """Whether a pass that began where a call runs would be one of an evaluation."""
-        return all(map(self._is_evaluation, self._before(call, self._facts.unit(call))))
+    def may_be_evaluation_at(self, place: ast.AST) -> bool:
+        """The same, on some way to the place that is known."""
+        return any(map(self._is_evaluation, self._before(place, self._facts.unit(place))))
 
     def is_without_gradients_at(self, call: ast.Call) -> bool:
         """Whether gradients are off wherever a call is reached."""

@@ -75,7 +75,6 @@ class Turns:
                 yield batch
 """
 REFUSED = {
-    "a comprehension": ("MIG104", {"make": "loaders = [DataLoader(s) for s in sets]\nloader = loaders[0]"}),
     "a factory with a loop, called twice": ("MIG104", {"make": FACTORY + "loader = make(64)\ntest_loader = make(33)"}),
     "a property": (
         "MIG104",
