@@ -16,6 +16,7 @@ from migrate.analysis.syntax import writes
 from migrate.programs.prepare.chosen_layers import both_sides, draws, tests
 from migrate.programs.reach.outsiders import is_inside_model, units_of
 from migrate.programs.training.gradients_off import without_gradients
+from migrate.programs.training.loss_parts import LossParts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -27,18 +28,23 @@ if TYPE_CHECKING:
 
 
 def drawn_parts(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.AST]:
-    """The drawn tests of training loops whose sides run different models, or use different results of one."""
+    """The drawn tests of training loops whose sides run different models for a loss, or use different results."""
     training = {loop.node for loop in program.training}
+    losses: set[ast.AST] = set()
     for unit in units_of(facts, program):
-        if is_inside_model(facts, unit):
-            continue
-        results = _results(facts, program, unit)
-        for test in tests(facts, unit):
-            one, other = (_parts(facts, program, side, results) for side in both_sides(test))
-            if one == other or not draws(facts, test.test) or without_gradients(facts, test):
-                continue
-            if any(loop in training for loop in loops.around(test, unit)):
+        drawn = [] if is_inside_model(facts, unit) else [t for t in tests(facts, unit) if draws(facts, t.test)]
+        results = _results(facts, program, unit) if drawn else frozenset()
+        for test in drawn:
+            losses = losses or _behind_losses(facts, program)
+            one, other = (_parts(facts, program, side, results, losses) for side in both_sides(test))
+            if one != other and any(loop in training for loop in loops.around(test, unit)):
                 yield test
+
+
+def _behind_losses(facts: Facts, program: Program) -> set[ast.AST]:
+    """What the losses are computed from: not what a step runs to act, `env.step(model(state).argmax())`."""
+    parts = (LossParts(facts, loop, program.model_origins) for loop in program.training)
+    return {node for each in parts for node in each.each()}
 
 
 def _results(facts: Facts, program: Program, unit: Unit) -> frozenset[str]:
@@ -53,12 +59,16 @@ def _results(facts: Facts, program: Program, unit: Unit) -> frozenset[str]:
 
 
 def _parts(
-    facts: Facts, program: Program, side: Iterable[ast.AST], results: Collection[str]
+    facts: Facts,
+    program: Program,
+    side: Iterable[ast.AST],
+    results: Collection[str],
+    losses: Collection[ast.AST],
 ) -> frozenset[ast.AST | str]:
-    """The trained models that one side of a test runs, and the results that it reads."""
+    """The trained models that one side of a test runs for a loss, and the results that it reads for one."""
     found: set[ast.AST | str] = set()
-    for node in (inner for each in side for inner in ast.walk(each)):
-        if isinstance(node, ast.Call):
+    for node in (inner for each in side for inner in ast.walk(each) if inner in losses):
+        if isinstance(node, ast.Call) and not without_gradients(facts, node):
             found |= origins(facts.values(node.func), Role.MODEL) & program.model_origins
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in results:
             found.add(node.id)

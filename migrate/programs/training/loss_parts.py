@@ -61,7 +61,7 @@ class LossParts:
         return [n.value for n in given if any(isinstance(to, ast.Name) and to.id == name.id for to in n.targets)]
 
     def _unpacked(self, name: ast.Name) -> list[ast.expr]:
-        """The calls that give a name among others: `worst, places = losses.topk(8)`."""
+        """What gives a name among others: `worst, places = losses.topk(8)`."""
         given = (node for node in self._facts.own(self._facts.unit(name)) if isinstance(node, ast.Assign))
         named = (each.value for each in given if isinstance(each.targets[0], ast.Tuple) and name.id in writes(each))
-        return [value for value in named if isinstance(value, ast.Call)]
+        return [value for value in named if not isinstance(value, ast.Tuple)]  # of one each name has its part

@@ -71,6 +71,15 @@ ALIKE = {
     "the loss": BOTH
     + "loss = criterion(fine + coarse, y) if random.random() < 0.5 else 2 * criterion(fine + coarse, y)",
     "what is printed": BOTH + "loss = criterion(fine + coarse, y)\nif random.random() < 0.5:\n    print(len(x))",
+    "to act": (
+        BOTH + "loss = criterion(fine + coarse, y)\n"
+        "if random.random() < 0.5:\n    action = other(x)[0].argmax()\nelse:\n    action = random.randrange(3)\n"
+        "print(action)"
+    ),
+    "to act without gradients": (
+        "guess = x[:, :3]\nif random.random() < 0.5:\n    with torch.no_grad():\n        guess = other(x)[0]\n"
+        "fine, coarse = model(x)\nloss = criterion(fine + coarse - guess, y)"
+    ),
     "without gradients": (
         BOTH
         + "loss = criterion(fine + coarse, y)\nwith torch.no_grad():\n    if random.random() < 0.5:\n        other(x)"
