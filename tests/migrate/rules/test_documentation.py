@@ -228,7 +228,7 @@ AROUND = {
     ("model-placement", "model.cuda()"): put("made"),
     ("model-placement", "model = model.to(device, dtype)"): put("made", **CHOSEN),
     ("prepare", "for step in range(steps):"): one_by_one,
-    ("prepare", "steps = len(loader)"): put("ready", "model.eval()\n{}"),
+    ("prepare", "steps = len(loader)"): put("ready", "model.eval()\n{}", start="model.train()"),
     ("batch-moves", "x, y = x.to(device), y.to(device)"): put("batch", **CHOSEN),
     ("batch-moves", "batch = {k: v.to(device) for k, v in batch.items()}"): put(
         "batch",
@@ -308,6 +308,7 @@ ELSEWHERE = {
     "batches = min(limit, len(loader))",
     "print(total / batches)",
     "for data in loader:",
+    "for x, y in train_loader:",
     'accuracy = Accuracy(task="multiclass", num_classes=3)',
     "def train(model, device, loader):",
     "train(model, device, loader)",

@@ -425,6 +425,7 @@ COMPUTED = {
             "imports": WRITER,
             "setup": EVALUATE,
             "ready": ("writer = SummaryWriter()", guarded("writer = SummaryWriter()")),
+            "start": "model.train()",
         },
         'writer.add_scalar("mean", {}, epoch)',
         "evaluate(model, x)",
