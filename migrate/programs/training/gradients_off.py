@@ -33,6 +33,19 @@ def _turns_off(facts: Facts, node: ast.AST) -> bool:
     return any(isinstance(context, ast.Call) and facts.called(context) & NO_GRAD for context in given)
 
 
+def turns(facts: Facts, item: ast.withitem) -> bool | None:
+    """Whether a context turns gradients off (True) or on (False); None: neither."""
+    call = item.context_expr
+    if not isinstance(call, ast.Call):
+        return None
+    called = facts.called(call)
+    if called & NO_GRAD:
+        return True
+    if called & SETS_GRADIENTS:
+        return is_given_false(call)
+    return False if "torch.enable_grad" in called else None
+
+
 def turned_on(facts: Facts, units: Iterable[Unit]) -> bool:
     """Whether one of some units switches gradients: what stands around it does not tell whether they are on."""
     switches = SETS_GRADIENTS | WITH_GRADIENTS

@@ -7,16 +7,17 @@ they stand, in the loop's function, in those that call it or in those that were 
 from __future__ import annotations
 
 import ast
+import itertools
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.training import NO_GRAD, SETS_GRADIENTS
+from migrate.analysis.known.training import SETS_GRADIENTS
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import DEFINITIONS, TRIES, blocks, is_stored, own_nodes
 from migrate.analysis.units import Function
 from migrate.programs.reach.callees import leading, reached
 from migrate.programs.training.begun import iterators
-from migrate.programs.training.gradients_off import is_decorated_without, is_given_false
+from migrate.programs.training.gradients_off import is_decorated_without, is_given_false, turns
 from migrate.programs.training.made_first import made_first
 from migrate.programs.values.sources import received
 
@@ -57,7 +58,7 @@ class Modes:
     """The modes of one program's models."""
 
     def __init__(self, facts: Facts, program: Program) -> None:
-        self._facts = facts
+        self.facts = facts
         self._models = {_key(named): named.origins for named in program.models}
         self._making: dict[ast.stmt, str] = {s: _key(named) for named in program.models for s in _makers(named)}
         self._first = frozenset(made_first(facts, program))
@@ -78,8 +79,8 @@ class Modes:
 
     def at(self, loop: ast.AST) -> Mode:
         """What holds whenever a loop begins, and where the iterator that it runs over is made before."""
-        states = self._before(loop, self._facts.unit(loop))
-        makers = (self._before(call, self._facts.unit(call)) for call in iterators(self._facts, loop))
+        states = self._before(loop, self.facts.unit(loop))
+        makers = (self._before(call, self.facts.unit(call)) for call in iterators(self.facts, loop))
         if any(not self._is_evaluation(state) for ways in makers for state in ways):
             return Mode.UNKNOWN
         if all(self._wanted <= state for state in states):
@@ -91,7 +92,7 @@ class Modes:
 
     def _resting(self, loop: ast.AST) -> frozenset[str]:
         """The models that do not run in a loop: a discriminator, while the generator is evaluated."""
-        facts = self._facts
+        facts = self.facts
         entered = (target for node in ast.walk(loop) if isinstance(node, ast.Call) for target in facts.targets(node))
         nodes = [*ast.walk(loop), *(node for unit in reached(facts, entered) for node in facts.own(unit))]
         named = (facts.values(node) for node in nodes if isinstance(node, (ast.Name, ast.Attribute)))
@@ -103,15 +104,15 @@ class Modes:
 
     def is_evaluation_at(self, place: ast.AST) -> bool:
         """Whether a pass that began at a place would be one of an evaluation."""
-        return all(map(self._is_evaluation, self._before(place, self._facts.unit(place))))
+        return all(map(self._is_evaluation, self._before(place, self.facts.unit(place))))
 
     def may_be_evaluation_at(self, place: ast.AST) -> bool:
         """The same, on some way to the place that is known."""
-        return any(map(self._is_evaluation, self._before(place, self._facts.unit(place))))
+        return any(map(self._is_evaluation, self._before(place, self.facts.unit(place))))
 
     def is_without_gradients_at(self, call: ast.Call) -> bool:
         """Whether gradients are off wherever a call is reached."""
-        return all(GRADIENTS_OFF in state for state in self._before(call, self._facts.unit(call)))
+        return all(GRADIENTS_OFF in state for state in self._before(call, self.facts.unit(call)))
 
     def _is_evaluation(self, state: State) -> bool:
         return GRADIENTS_OFF in state or self._wanted <= state
@@ -136,20 +137,20 @@ class Modes:
         """For each call that enters a unit, the models that it is given and what holds then."""
         if not isinstance(unit, Function):
             return [(_NONE, _NOTHING)]
-        calls = self._facts.callers(unit) if self._facts.callers_known(unit) else ()
+        calls = self.facts.callers(unit) if self.facts.callers_known(unit) else ()
         found = [
             (
                 self._given(call.node, unit, _NONE) if call.handed is None else _NONE,
-                _decorated(self._facts, unit, self._before(call.node, call.caller)),
+                _decorated(self.facts, unit, self._before(call.node, call.caller)),
             )
             for call in calls
         ]
         reached = [each for each in found if each[1]]
-        return reached or [(_NONE, _decorated(self._facts, unit, self._unseen()))]
+        return reached or [(_NONE, _decorated(self.facts, unit, self._unseen()))]
 
     def _unseen(self) -> States:
         """What holds where nobody is seen to come from: of models made before, what holds at the end of the home."""
-        if not self._is_entered_once or (home := self._home) is None or {*map(self._facts.unit, self._making)} - {home}:
+        if not self._is_entered_once or (home := self._home) is None or {*map(self.facts.unit, self._making)} - {home}:
             return _NOTHING
         run = _Run(self, _NONE)
         run.of(home, frozenset({self._start}))
@@ -161,13 +162,13 @@ class Modes:
         if any(isinstance(argument, ast.Starred) for argument in call.args) or isinstance(unit.node, ast.Lambda):
             return _NONE
         passed = received(call, unit)
-        kept = passed.keys() - {n.id for n in self._facts.own(unit) if isinstance(n, ast.Name) and is_stored(n)}
+        kept = passed.keys() - {n.id for n in self.facts.own(unit) if isinstance(n, ast.Name) and is_stored(n)}
         found = {name: self._received(passed[name], outer) for name in kept}
         return frozenset((name, models) for name, models in found.items() if models)
 
     def _received(self, node: ast.expr, given: Given) -> frozenset[ast.AST]:
         """The models that an expression may be where the parameters of its function are given."""
-        found = frozenset(origins(self._facts.values(node), Role.MODEL))
+        found = frozenset(origins(self.facts.values(node), Role.MODEL))
         mine = dict(given).get(node.id) if isinstance(node, ast.Name) else None
         return found & mine if mine is not None else found
 
@@ -176,7 +177,7 @@ class Modes:
         return _joined(self._after(call, state, given) for state in states)
 
     def _after(self, call: ast.Call, state: State, given: Given) -> States:
-        facts = self._facts
+        facts = self.facts
         changed = self._set_gradients(call, state)
         if changed is not None:
             return frozenset({changed})
@@ -192,8 +193,8 @@ class Modes:
 
     def _set_gradients(self, call: ast.Call, state: State) -> State | None:
         """`torch.set_grad_enabled(False)` as a statement of its own."""
-        is_statement = isinstance(self._facts.tree(call).parents[call], ast.Expr)
-        if not is_statement or not self._facts.called(call) & SETS_GRADIENTS:
+        is_statement = isinstance(self.facts.tree(call).parents[call], ast.Expr)
+        if not is_statement or not self.facts.called(call) & SETS_GRADIENTS:
             return None
         return state | {GRADIENTS_OFF} if is_given_false(call) else state - {GRADIENTS_OFF}
 
@@ -207,7 +208,7 @@ class Modes:
 
     def _handed_out(self, call: ast.Call) -> set[str]:
         """The models that are given to code which nobody reads, and may come back in another mode."""
-        facts = self._facts
+        facts = self.facts
         if facts.targets(call) or all(name.startswith(("torch.", "builtins.")) for name in facts.called(call)):
             return set()
         given = {o for argument in call.args for o in origins(facts.values(argument), Role.MODEL)}
@@ -220,23 +221,11 @@ class Modes:
             self._effects[key] = _NOTHING
             run = _Run(self, given)
             begun = state | self._start if unit is self._home else state  # `Trainer(args)` makes the models
-            run.of(unit, _decorated(self._facts, unit, frozenset({begun})))
-            is_decorated = is_decorated_without(self._facts, unit.node)
+            run.of(unit, _decorated(self.facts, unit, frozenset({begun})))
+            is_decorated = is_decorated_without(self.facts, unit.node)
             after = _joined(run.returned)
             self._effects[key] = _restored(after, state) if is_decorated else after
         return self._effects[key]
-
-    def without(self, item: ast.withitem) -> bool | None:
-        """Whether a context turns gradients off (True) or on (False); None: neither."""
-        call = item.context_expr
-        if not isinstance(call, ast.Call):
-            return None
-        called = self._facts.called(call)
-        if called & NO_GRAD:
-            return True
-        if called & SETS_GRADIENTS:
-            return is_given_false(call)
-        return False if "torch.enable_grad" in called else None
 
 
 class _Run:
@@ -304,13 +293,19 @@ class _Run:
         ways = []
         for state in states:
             inner = frozenset({state})
-            turned = [self._modes.without(item) for item in statement.items]
+            turned = [turns(self._modes.facts, item) for item in statement.items]
             for item, off in zip(statement.items, turned, strict=True):
                 inner = self._expressions(item.context_expr, inner)
                 if off is not None:
                     inner = frozenset(s | {GRADIENTS_OFF} if off else s - {GRADIENTS_OFF} for s in inner)
+            ends = [self.returned, *itertools.chain(*self._leaving)]
+            begun = [len(each) for each in ends]
             after = self._block(statement.body, inner)
-            ways.append(after if all(off is None for off in turned) else _restored(after, state))
+            if any(off is not None for off in turned):  # so it is behind a return, break or continue in the block
+                after = _restored(after, state)
+                for end, count in zip(ends, begun, strict=True):
+                    end[count:] = [_restored(each, state) for each in end[count:]]
+            ways.append(after)
         return _joined(ways)
 
     def _try(self, statement: ast.Try, states: States) -> States:

@@ -74,6 +74,22 @@ def test_not_seen(decide, name):
     assert "not seen" in conversion.in_full[0].why
 
 
+LEAVING = {
+    "return": "def first(model, x):\n    model.eval()\n    with torch.no_grad():\n        return model(x)",
+    "break": (
+        "def first(model, x):\n    model.eval()\n    for _ in range(3):\n"
+        "        with torch.no_grad():\n            model(x)\n            break"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEAVING)
+def test_gradients_are_on_again_behind_what_leaves_the_block(decide, name):
+    _, conversion = decide(source("first(net, x)\nnet.train()\nmeasure(net, test)", before=LEAVING[name]))
+
+    assert "not seen" in conversion.in_full[0].why
+
+
 HELPERS = """
 def freeze(model):
     model.eval()
