@@ -64,10 +64,10 @@ class Loaders(Processes):
         What is computed there is that of the whole data set on each process, and need not be gathered. Of a loader that
         is not prepared, and on one process, the loader itself does the same.
         """
-        from runtime.data.loader import PassesFor, Prepared
+        from runtime.data.loader import passes_for
         from runtime.data.passes import Purpose
 
-        return PassesFor(dataloader, Purpose.WHOLE) if isinstance(dataloader, Prepared) else dataloader
+        return passes_for(dataloader, Purpose.WHOLE)
 
     def training_batches(self, dataloader: DataLoader[T]) -> Iterable[T]:
         """Passes that train, also while every prepared model is in eval mode, which makes a pass an evaluation else.
@@ -76,10 +76,10 @@ class Loaders(Processes):
         in every other epoch, and steps count as there. Of a loader that is not prepared, and on one process, the loader
         itself does the same.
         """
-        from runtime.data.loader import PassesFor, Prepared
+        from runtime.data.loader import passes_for
         from runtime.data.passes import Purpose
 
-        return PassesFor(dataloader, Purpose.TRAINING) if isinstance(dataloader, Prepared) else dataloader
+        return passes_for(dataloader, Purpose.TRAINING)
 
     def join_uneven_inputs(self, joinables: list[Any], even_batches: bool | None = None) -> NoReturn:
         """Not here: processes take the same number of steps, and a wait for one that is done is found and ended.

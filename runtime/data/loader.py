@@ -22,9 +22,9 @@ the original: no look-ahead, no random numbers, no generator in between.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
@@ -41,6 +41,8 @@ from runtime.data.uneven import warn_if_uneven
 from runtime.devices import Streams
 from runtime.errors import ConfigurationError, PrepareError
 from runtime.world import World
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -59,7 +61,7 @@ class Source:
 
     def iterate(self, purpose: Purpose | None = None) -> Iterator[Any]:
         """A pass; None: for the purpose that the state of the program asks for."""
-        restored = self._restored()
+        restored = self._restored(purpose)
         if restored is None and self.is_plain:
             draws = self.place.now()
             original = self.feed.original()
@@ -101,12 +103,12 @@ class Source:
         finally:
             self.passes.end(going_on)
 
-    def _restored(self) -> Restored | None:
+    def _restored(self, purpose: Purpose | None) -> Restored | None:
         """The place that a checkpoint restored; it also counts where the script leaves out batches by itself."""
         restored = self.place.take_restored()
         if restored is None or self.skip is None:
             return restored
-        purpose = self.passes.purpose()
+        purpose = purpose or self.passes.purpose()
         asked = self.feed.place(purpose, self.skip)
         if asked == 0 and restored.since == self.feed.total:  # the script counts the epoch that is over as done
             for _ in self.place.reopen(restored, purpose):
@@ -223,6 +225,11 @@ class PassesFor:
     def __len__(self) -> int:
         is_training = self.purpose is Purpose.TRAINING
         return self.loader.training_steps() if is_training else self.loader.evaluation_steps()
+
+
+def passes_for(dataloader: DataLoader[T], purpose: Purpose) -> Iterable[T]:
+    """Passes of one purpose over a prepared loader; one that is not prepared is given back."""
+    return PassesFor(dataloader, purpose) if isinstance(dataloader, Prepared) else dataloader
 
 
 class PreparedLoader(Prepared, DataLoader[Any]):  # type: ignore[misc]  # iterates a generator, not a _BaseDataLoaderIter

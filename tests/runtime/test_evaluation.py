@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
 from ranks import run_ranks
@@ -171,6 +173,29 @@ def test_a_training_in_eval_mode_is_dealt_whole_batches():
 def test_training_batches_of_a_loader_that_is_not_prepared():
     loader = DataLoader(TensorDataset(*data_of(10)), batch_size=4)
     assert Accelerator().training_batches(loader) is loader
+
+
+def resumed_in_eval_mode():
+    """The batches behind the first one of a training in eval mode, in that pass and in one that goes on from there."""
+    accelerator = Accelerator(cpu=True)
+    loader, model = accelerator.prepare(DataLoader(TensorDataset(*data_of(32)), batch_size=4), torch.nn.Linear(4, 3))
+    model.eval()
+    steps = iter(accelerator.training_batches(loader))
+    next(steps)
+    state = loader.state_dict()
+    rest = [y.tolist() for _, y in steps]
+    loader.load_state_dict(state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        left = accelerator.skip_first_batches(loader, 1)
+        again = [y.tolist() for _, y in accelerator.training_batches(left)]
+    return rest, again
+
+
+def test_a_training_in_eval_mode_goes_on_where_it_was():
+    for rest, again in run_ranks(resumed_in_eval_mode, 2):
+        assert len(rest) == 3
+        assert again == rest
 
 
 def lengths_by_mode():
