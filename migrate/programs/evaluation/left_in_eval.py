@@ -20,7 +20,7 @@ from migrate.programs.training.modes import Modes
 from migrate.programs.training.phases import Phase, Phases
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def left_in_eval(
-    facts: Facts, program: Program, prepared: Collection[ast.AST]
+    facts: Facts, program: Program, prepared: set[ast.AST]
 ) -> Iterator[tuple[LoopFact, tuple[ast.expr, ...]]]:
     """The loops that only train and may begin as evaluations, with the prepared loaders that they run over."""
     evaluating = {loop.node for loop in program.evaluation}
     modes, phases = Modes(facts, program), Phases(facts)
     for loop in program.training if program.models else ():
-        if loop.node in evaluating or not loop.loaders or not loop.loaders <= set(prepared):
+        if loop.node in evaluating or not loop.loaders or not loop.loaders <= prepared:
             continue
         if modes.may_be_evaluation_at(loop.node) and phases.of(loop).phase is Phase.TRAINING:
             if over := named_loaders(facts, loop):

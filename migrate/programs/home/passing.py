@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS
+from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, writes
 from migrate.analysis.units import Function
 from migrate.programs.reach.outsiders import units_from
 
@@ -100,16 +100,12 @@ def _is_given_anew(tree: Tree, read: ast.Name) -> bool:
     for above in tree.up(read):
         if isinstance(above, FUNCTIONS):
             return False
-        if isinstance(above, ast.For) and below in above.body and _binds(above, read.id):
+        if isinstance(above, ast.For) and below in above.body and read.id in writes(above.target):
             return True
-        if isinstance(above, COMPREHENSIONS) and any(_binds(each, read.id) for each in above.generators):
+        if isinstance(above, COMPREHENSIONS) and any(read.id in writes(each.target) for each in above.generators):
             return below is not above.generators[0]
         below = above
     return False
-
-
-def _binds(loop: ast.For | ast.comprehension, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(loop.target))
 
 
 def _all_of(tree: Tree, loop: ast.For | ast.comprehension) -> ast.AST:

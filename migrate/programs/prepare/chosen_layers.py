@@ -15,7 +15,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import arguments, is_none, root_name, writes
+from migrate.analysis.syntax import arguments, is_none, reads, root_name, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import is_draw
 from migrate.programs.prepare.routed import asks_batch
@@ -23,7 +23,7 @@ from migrate.programs.reach.callees import reached
 from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.gradients_off import without_gradients
-from migrate.programs.values.sources import Sources, by_attribute, called_by_name, received
+from migrate.programs.values.sources import Sources, by_attribute, called_by_name, given_by_class, received
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -56,9 +56,8 @@ def _by_call(facts: Facts, call: ast.Call) -> Iterator[ast.AST]:
     for forward in forwards(facts, call):
         varying = {name for name in forward.parameter_names if _varies(facts, call, forward, name)}
         for test in tests(facts, forward):
-            if _asks_whether_there(test.test) in varying and _runs_layers(
-                facts, forward, [*itertools.chain(*both_sides(test))]
-            ):
+            inside = [*itertools.chain(*both_sides(test))]
+            if _asks_whether_there(test.test) in varying and _runs_layers(facts, forward, inside):
                 yield test
         drawn = {name for name in forward.parameter_names if _is_drawn(facts, received(call, forward).get(name))}
         yield from _by_chance(facts, forward, drawn)
@@ -69,7 +68,7 @@ def _by_call(facts: Facts, call: ast.Call) -> Iterator[ast.AST]:
 def _by_chance(facts: Facts, unit: Unit, drawn: Collection[str]) -> Iterator[ast.AST]:
     """What goes by a draw of the unit's own, by what its caller has drawn, or by what the batch holds."""
     for test in tests(facts, unit):
-        is_drawn = draws(facts, test.test) or not _names(test.test).isdisjoint(drawn)
+        is_drawn = draws(facts, test.test) or not reads(test.test).isdisjoint(drawn)
         if (is_drawn or asks_batch(facts, test.test)) and _runs_layers(facts, unit, _decided(facts, test)):
             yield test
     for node in facts.own(unit):
@@ -83,7 +82,7 @@ def _picks(facts: Facts, unit: Function, node: ast.AST, drawn: Collection[str]) 
         return is_draw(facts, node) and any(_holds_layers(facts, given, unit) for given in arguments(node))
     if not isinstance(node, ast.Subscript) or not _holds_layers(facts, node.value, unit):
         return False
-    names = _names(node.slice)
+    names = reads(node.slice)
     turned = (loop for loop in facts.tree(node).loops(node) if isinstance(loop, ast.For))
     of_turns = any(not names.isdisjoint(writes(loop.target)) and draws(facts, loop.iter) for loop in turned)
     return of_turns or draws(facts, node.slice) or not names.isdisjoint(drawn)
@@ -93,15 +92,10 @@ def _holds_layers(facts: Facts, node: ast.expr, unit: Function) -> bool:
     """Whether layers that an object lists are meant, as they stand or listed again: `list(self.layers)`."""
     if isinstance(node, ast.Call) and len(node.args) == 1 and not facts.targets(node):
         node = node.args[0]
-    if unit.owner is None or unit.itself is None or not isinstance(node, ast.Attribute):
+    if unit.itself is None or not isinstance(node, ast.Attribute) or root_name(node) != unit.itself.arg:
         return False
-    return root_name(node) == unit.itself.arg and any(
-        _LISTS & called_by_name(facts, call)
-        for binding in facts.once(by_attribute).get(node.attr, ())
-        if isinstance(binding.unit, Function) and binding.unit.owner is unit.owner
-        for call in ast.walk(binding.statement)
-        if isinstance(call, ast.Call)
-    )
+    parts = (part for binding in given_by_class(facts, unit, node.attr) for part in ast.walk(binding.statement))
+    return any(isinstance(part, ast.Call) and _LISTS & called_by_name(facts, part) for part in parts)
 
 
 def forwards(facts: Facts, call: ast.Call) -> Iterator[Function]:
@@ -120,10 +114,6 @@ def tests(facts: Facts, unit: Unit) -> Iterator[ast.If | ast.IfExp]:
 def both_sides(test: ast.If | ast.IfExp) -> tuple[Sequence[ast.AST], Sequence[ast.AST]]:
     """What runs where a test holds, and what runs where it does not."""
     return ([test.body], [test.orelse]) if isinstance(test, ast.IfExp) else (test.body, test.orelse)
-
-
-def _names(node: ast.expr) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _is_drawn(facts: Facts, given: ast.expr | None) -> bool:
@@ -180,13 +170,11 @@ def draws(facts: Facts, test: ast.expr) -> bool:
 
 def _decided(facts: Facts, test: ast.If | ast.IfExp) -> Sequence[ast.AST]:
     """What a test decides about: its branches, and what comes after one that leaves."""
-    if isinstance(test, ast.IfExp):
-        return [test.body, test.orelse]
-    tree = facts.tree(test)
-    block = tree.block(test)
-    leaves = any(isinstance(statement, _LEAVES) for statement in (*test.body, *test.orelse))
-    below = block[block.index(test) + 1 :] if leaves else []
-    return [*test.body, *test.orelse, *below]
+    inside = [*itertools.chain(*both_sides(test))]
+    if isinstance(test, ast.IfExp) or not any(isinstance(statement, _LEAVES) for statement in inside):
+        return inside
+    block = facts.tree(test).block(test)
+    return [*inside, *block[block.index(test) + 1 :]]
 
 
 def _runs_layers(facts: Facts, unit: Unit, statements: Sequence[ast.AST], depth: int = 3) -> bool:

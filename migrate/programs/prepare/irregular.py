@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
-from migrate.analysis.syntax import FUNCTIONS
+from migrate.analysis.syntax import FUNCTIONS, writes
 from migrate.programs.argument import HANDLERS, Argument
 from migrate.programs.prepare.bypass import around_forward
 from migrate.programs.prepare.chosen_layers import chosen_layers
@@ -145,7 +145,7 @@ def _is_part(facts: Facts, node: ast.AST, owner: ast.expr) -> bool:
     if roles(facts.values(owner)) & {Role.MODEL, Role.PARAMETERS} or _is_layer(facts, node, owner):
         return True
     loops = (loop for loop in facts.tree(node).loops(node) if isinstance(loop, ast.For))
-    iterated = [loop.iter for loop in loops if isinstance(owner, ast.Name) and _binds(loop.target, owner.id)]
+    iterated = [loop.iter for loop in loops if isinstance(owner, ast.Name) and owner.id in writes(loop.target)]
     return any("parameters" in ast.unparse(each) for each in iterated)
 
 
@@ -156,7 +156,3 @@ def _is_layer(facts: Facts, node: ast.AST, owner: ast.expr) -> bool:
         if roles(facts.values(owner)) == {Role.MODEL}:
             return not is_inside_model(facts, facts.unit(node))
     return False
-
-
-def _binds(target: ast.expr, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(target))

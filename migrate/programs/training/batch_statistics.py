@@ -13,13 +13,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import FROM_LOADER, Role, only, origins, roles
+from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.analysis.syntax import argument_at
-from migrate.analysis.units import Function
 from migrate.programs.training.reductions import is_loss
 from migrate.programs.training.sample_rows import first_of_each, name_of
 from migrate.programs.values.place import number
-from migrate.programs.values.sources import by_attribute, called_by_name
+from migrate.programs.values.reduced import made_as, told
+from migrate.programs.values.sources import called_by_name
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -107,24 +107,13 @@ class BatchStatistics:
 
     def _reduction(self, call: ast.Call) -> str | None:
         """How a loss is reduced that is called; None: it is no loss, or that is not known."""
-        made = self._made(call.func)
+        made = made_as(self._facts, call.func)
         if not any(is_loss(name) for each in (call, *made) for name in called_by_name(self._facts, each)):
             return None
-        given = [keyword for each in (call, *made) for keyword in each.keywords]
-        if any(keyword.arg in ("reduce", "size_average", None) for keyword in given):
+        given = {keyword.arg: keyword.value for keyword in reversed(told(self._facts, call))}
+        if not given.keys().isdisjoint({"reduce", "size_average", None}):
             return None
-        said = [keyword.value for keyword in given if keyword.arg == "reduction"]
-        return str(number(said[0])) if said else "mean"
-
-    def _made(self, loss: ast.expr) -> list[ast.Call]:
-        """The calls that make a loss function: by its values, or as `__init__` gives it: `self.mse = nn.MSELoss()`."""
-        made = origins(self._facts.values(loss), Role.CRITERION)
-        unit = self._facts.unit(loss)
-        if not made and isinstance(loss, ast.Attribute) and isinstance(unit, Function) and unit.owner is not None:
-            bindings = self._facts.once(by_attribute).get(loss.attr, ())
-            own = [b for b in bindings if isinstance(b.unit, Function) and b.unit.owner is unit.owner]
-            made = {b.statement.value for b in own if isinstance(b.statement, ast.Assign)}
-        return [each for each in made if isinstance(each, ast.Call)]
+        return str(number(given["reduction"])) if "reduction" in given else "mean"
 
     def _are_rows(self, node: ast.expr) -> bool:
         return self._rows.are(node) or self._is_number_each(node)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, reads, targets_of, writes
+from migrate.analysis.syntax import DEFINITIONS, own_nodes, reads, targets_of, writes
 from migrate.programs.values.accumulators import holds_own
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def carried(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.stmt, str]]:
     """The statements of a loop over batches that leave something for the next one's loss, with the name it has."""
     if not isinstance(loop.node, ast.For) or not facts.loaders(facts.values(loop.node.iter)):
         return
-    body = _own_nodes(loop.node)
+    body = _statements(loop.node)
     given: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
     for node in body:
         for name, value in _given(node):
@@ -43,16 +43,12 @@ def carried(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.stmt, str]]:
             yield own[-1], name
 
 
-def _own_nodes(loop: ast.For) -> list[ast.stmt]:
+def _statements(loop: ast.For) -> list[ast.stmt]:
     """The statements of a loop, in their order, without those of functions that it defines."""
-    waiting: list[ast.AST] = list(loop.body)
-    found: list[ast.stmt] = []
-    while waiting:
-        node = waiting.pop()
-        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            found += [node] if isinstance(node, ast.stmt) else []
-            waiting += ast.iter_child_nodes(node)
-    return sorted(found, key=lambda statement: (statement.lineno, statement.col_offset))
+    top = [statement for statement in loop.body if not isinstance(statement, DEFINITIONS)]
+    found = (node for statement in top for node in (statement, *own_nodes(statement)))
+    own = (node for node in found if isinstance(node, ast.stmt) and not isinstance(node, DEFINITIONS))
+    return sorted(own, key=lambda statement: (statement.lineno, statement.col_offset))
 
 
 def _given(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

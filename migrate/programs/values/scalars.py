@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.programs.values.assigned import assigned
 from migrate.programs.values.numbers import is_number
+from migrate.programs.values.reduced import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -172,9 +173,7 @@ class Scalars:
 
     def _keeps_rows(self, call: ast.Call) -> bool:
         """Whether a loss function was told to give a number for each sample: `reduction="none"`, `reduce=False`."""
-        made = (v.origin for v in self._facts.values(call.func) if v.role is Role.CRITERION)
-        told = [keyword for c in (call, *made) if isinstance(c, ast.Call) for keyword in c.keywords]
-        return any(ast.unparse(keyword) in ("reduction='none'", "reduce=False") for keyword in told)
+        return any(ast.unparse(each) in ("reduction='none'", "reduce=False") for each in told(self._facts, call))
 
     def _holds_rows(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
         """Whether what a loss function gives still has a number for each sample here: its mean is taken below."""

@@ -221,6 +221,14 @@ class Sources:
         return found
 
 
+def given_by_class(facts: Facts, unit: Unit, name: str) -> Iterator[Binding]:
+    """Where the methods of a method's class give an attribute a value: `self.mse = nn.MSELoss()`."""
+    if isinstance(unit, Function) and unit.owner is not None:
+        for binding in facts.once(by_attribute).get(name, ()):
+            if isinstance(binding.unit, Function) and binding.unit.owner is unit.owner:
+                yield binding
+
+
 def by_attribute(facts: Facts) -> Mapping[str, Sequence[Binding]]:
     """The statements that give an attribute a value, by its name."""
     found: dict[str, list[Binding]] = {}
