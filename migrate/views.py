@@ -180,7 +180,9 @@ def _entered(facts: Facts, loops: Loops, modules: Iterable[frozenset[Module]]) -
 def _left(first: Script, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
     """What is said of the scripts of a group of which one is left, for its own reasons."""
     why = f"it shares code with {first.path}, which is left"
-    return [Outcome(summaries=_left_for(said, why)) if converts(said) else said for said in outcomes]
+    return [
+        Outcome(_not_converted(said, f": {why}"), _left_for(said, why)) if converts(said) else said for said in outcomes
+    ]
 
 
 def _beside(project: Project, facts: Facts, group: tuple[Script, ...]) -> Project:
@@ -213,15 +215,19 @@ def _with(outcome: Outcome, more: Sequence[Outcome], options: Options) -> Outcom
 
 
 def _loops_once(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Findings in which a loop that several scripts share is one, with the most that is said of it."""
+    """Findings in which a loop that several scripts share is one, with the most reasons that are said of it."""
     loops: dict[tuple[str, int], Finding] = {}
     for finding in findings:
         if finding.kind is not Kind.LOOP:
             yield finding
         else:
             place = finding.path, finding.line
-            loops[place] = max(loops.get(place, finding), finding, key=lambda each: len(each.message))
+            loops[place] = max(loops.get(place, finding), finding, key=_reasons)
     yield from loops.values()
+
+
+def _reasons(loop: Finding) -> tuple[bool, int]:
+    return not loop.converts, loop.message.count("MIG")
 
 
 # --- code that is shared --------------------------------------------------------------------------------------------
@@ -269,11 +275,12 @@ def _left_for(outcome: Outcome, why: str) -> tuple[Summary, ...]:
 
 
 def _as_left(view: View, why: Finding) -> Outcome:
-    message = f"training loop in plain PyTorch, not converted ({why.code})"
-    loops = [
-        replace(finding, message=message, hint="", converts=False)
-        for finding in view.outcome.findings
-        if finding.kind is Kind.LOOP
-    ]
     told_of = f"what it shares with others would change for it alone ({why.code})"
-    return Outcome((*loops, why), _left_for(view.outcome, told_of))
+    return Outcome((*_not_converted(view.outcome, f" ({why.code})"), why), _left_for(view.outcome, told_of))
+
+
+def _not_converted(outcome: Outcome, why: str) -> tuple[Finding, ...]:
+    """The loops of what is left although it would convert by itself."""
+    message = f"training loop in plain PyTorch, not converted{why}"
+    loops = (finding for finding in outcome.findings if finding.kind is Kind.LOOP)
+    return tuple(replace(loop, message=message, hint="", converts=False) for loop in loops)

@@ -137,6 +137,48 @@ def test_a_script_that_evaluates_stays(converted):
     assert "def keep(net, path):" in files["engine"]
 
 
+STEP_OF_BOTH = """
+    def step(loss, optimizer):
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+LOOP_BY_STEPS = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from steps import step
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    data = TensorDataset(torch.ones(40, 2), torch.randint(2, (40,)))
+    loader = DataLoader(data, batch_size=10, shuffle=True)
+    net = torch.nn.Linear(2, 2).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        step(torch.nn.functional.cross_entropy(net(x), y), optimizer)
+"""
+
+
+def test_loops_of_their_own_that_share_a_step_are_left_for_the_reason_of_the_one_that_is_left(converted):
+    broken = LOOP_BY_STEPS.replace(
+        "for x, y in", "import deepspeed\n    net, optimizer, _, _ = deepspeed.initialize(model=net)\n    for x, y in"
+    )
+    report, files = converted(steps=STEP_OF_BOTH, train=LOOP_BY_STEPS, train_fast=broken)
+    messages = {finding.path: finding.message for finding in report.of(Kind.LOOP)}
+    assert messages["train.py"].endswith("not converted: it shares code with train_fast.py, which is left")
+    assert "MIG" in messages["train_fast.py"]
+    assert {path for path, _ in reasons(report)} == {"train_fast.py"}
+    assert all("ccelerator" not in text for text in files.values())
+
+
+def test_loops_of_their_own_that_share_a_step_convert(converted):
+    report, files = converted(steps=STEP_OF_BOTH, train=LOOP_BY_STEPS, train_small=LOOP_BY_STEPS.replace("SGD", "Adam"))
+    assert reasons(report) == []
+    assert "accelerator.backward(loss)" in files["steps"]
+    assert "prepare(" in files["train"] and "prepare(" in files["train_small"]
+
+
 def test_different_edits_of_one_function_are_refused(converted):
     few = SCRIPT.replace("engine.fit(net, optimizer, loader, device)", "engine.fit(net, optimizer, few, device)")
     few = few.replace("loader = DataLoader(data, batch_size=10, shuffle=True)", "few = [data[:10], data[10:20]]")

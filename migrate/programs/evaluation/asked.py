@@ -6,7 +6,8 @@
 
 Where nothing trains on the loader, there is no other length that could be meant, whatever becomes of it. Of a loader
 that is trained on as well, it is followed to where it is read. One that trainings and evaluations read is that of a
-training, and each evaluation asks for its own.
+training, and each evaluation asks for its own. A generator that hands batches on, `for batch in loader: yield batch`,
+takes that of the pass it makes.
 
 In an evaluation of the runtime the rows of each batch are shared out, so it has as many steps as on one process, and
 len() is that of the last pass. With Accelerate it is always that of a process's share.
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.evaluation.measured import is_known_for_one
 from migrate.programs.program import Refusal
@@ -26,6 +28,7 @@ from migrate.programs.training.modes import Modes
 from migrate.programs.values.accumulators import statements_after
 from migrate.programs.values.lengths import measured
 from migrate.programs.values.readers import readers
+from migrate.programs.values.takes import hands_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,8 +95,9 @@ def _of_both(facts: Facts, program: Program, call: ast.Call, at: LoopFact | None
     """Where the length of a loader that is trained on must be that of an evaluation."""
     training: list[Reader] = []
     evaluating: list[Reader] = []
+    handed_on = _is_handed_on(facts, call)
     for reader in readers(facts, call):
-        if reader.node is call:
+        if reader.node is call or (handed_on and facts.unit(reader.node) is facts.unit(call)):
             continue
         for loop in _passes_at(facts, program, reader.node):
             if at is None or loop.node is not at.node:
@@ -115,6 +119,16 @@ def last_pass(facts: Facts, program: Program, node: ast.AST) -> LoopFact | None:
     around = [loop for loop in here if loop.node in set(tree.up(node))]
     above = around or [loop for loop in here if tree.in_block(node, statements_after(facts, loop.node)) is not None]
     return max(above, key=lambda loop: loop.node.lineno, default=None)
+
+
+def _is_handed_on(facts: Facts, call: ast.Call) -> bool:
+    """Whether a length is taken in the pass, or below it, that a generator makes for what runs over the generator."""
+    unit, tree, over = facts.unit(call), facts.tree(call), measured(facts, call)
+    for loop in walk(unit.node) if isinstance(unit, Function) else ():
+        if isinstance(loop, ast.For) and facts.loaders(facts.values(loop.iter)) == over and hands_on(loop):
+            if loop in tree.up(call) or tree.in_block(call, statements_after(facts, loop)) is not None:
+                return True
+    return False
 
 
 def _passes_at(facts: Facts, program: Program, node: ast.AST, depth: int = 3) -> Iterator[LoopFact]:

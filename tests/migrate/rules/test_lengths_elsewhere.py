@@ -3,6 +3,7 @@
 import pytest
 
 from migrate.options import Target
+from migrate.report.model import Kind
 
 PROGRAM = """
 import torch
@@ -202,3 +203,74 @@ def test_in_an_object(convert_text):
 
     assert "self.batches = len(self.loader)" in result
     assert "self.others = self.accelerator.steps_per_evaluation(self.held)" in result
+
+
+HANDED_ON = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Log:
+    def log_every(self, iterable, every):
+        i = 0
+        for obj in iterable:
+            yield obj
+            if i % every == 0 or i == len(iterable) - 1:
+                left = {left} * (len(iterable) - i)
+                print(i, len(iterable), left)
+            i += 1
+        print(i / len(iterable))
+
+
+def train(loader, model, optimizer, log):
+    model.train()
+    for x, y in log.log_every(loader, 3):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+
+
+def evaluate(loader, model, log):
+    model.eval()
+    total = 0
+    with torch.no_grad():
+        for x, y in log.log_every(loader, 3):
+            output = model(x)
+            total += nn.functional.mse_loss(output, y).item()
+    print(total / {divisor})
+
+
+torch.manual_seed(0)
+data = TensorDataset(torch.rand(64, 2), torch.rand(64, 1))
+loader = DataLoader(data, batch_size=8)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+log = Log()
+for epoch in range(2):
+    train(loader, model, optimizer, log)
+    evaluate(loader, model, log)
+"""
+
+
+def test_a_generator_takes_that_of_the_pass_it_makes(convert_text, numbers_printed):
+    _, result = convert_text(HANDED_ON.format(left="2.0", divisor="len(loader)"))
+
+    assert "steps_per_" not in result
+    assert "left = 2.0 * (len(iterable) - i)" in result
+    trained = [0, 4, 8.0, 3, 4, 2.0, 1.0]
+    evaluated = [0, 8, 16.0, 3, 8, 10.0, 6, 8, 4.0, 7, 8, 2.0, 1.0]
+    printed = numbers_printed(result, 2)
+    assert printed[: len(trained) + len(evaluated)] == trained + evaluated
+
+
+def test_what_a_generator_leaves_for_others_is_refused(convert_text):
+    kept = "self.batches = 1.0 * len(iterable)\n        print(i / len(iterable))"
+    before = HANDED_ON.format(left="2.0", divisor="log.batches").replace("print(i / len(iterable))", kept)
+    before = before.replace("    evaluate(loader", "    print(log.batches)\n    evaluate(loader")
+    before = before.replace("        optimizer.step()", "        optimizer.step()\n    print(log.batches)")
+    report, result = convert_text(before)
+
+    assert [finding.code for finding in report.of(Kind.LEFT)] == ["MIG114"]
+    assert result.strip() == before.strip()
