@@ -176,7 +176,8 @@ def test_loops_of_their_own_that_share_a_step_convert(converted):
     report, files = converted(steps=STEP_OF_BOTH, train=LOOP_BY_STEPS, train_small=LOOP_BY_STEPS.replace("SGD", "Adam"))
     assert reasons(report) == []
     assert "accelerator.backward(loss)" in files["steps"]
-    assert "prepare(" in files["train"] and "prepare(" in files["train_small"]
+    assert "prepare(" in files["train"]
+    assert "prepare(" in files["train_small"]
 
 
 def test_different_edits_of_one_function_are_refused(converted):
