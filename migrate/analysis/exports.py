@@ -6,9 +6,11 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import DEFINITIONS, children, statements
+from migrate.analysis.syntax import DEFINITIONS, children, is_main_guard, statements
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from migrate.analysis.units import Module
 
 
@@ -24,8 +26,22 @@ def _declared(tree: ast.Module) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _bound(tree: ast.Module) -> frozenset[str]:
+    return _bound_in(tree.body)
+
+
+@lru_cache(maxsize=1024)
+def _bound_in_scripts(tree: ast.Module) -> frozenset[str]:
+    """What is given a value under `if __name__ == "__main__":` alone: a module that is imported does not have it."""
+    guards = [statement for statement in tree.body if isinstance(statement, ast.If) and is_main_guard(statement)]
+    if not guards:
+        return frozenset()
+    imported = [each for each in tree.body if each not in guards] + [each for guard in guards for each in guard.orelse]
+    return _bound_in(each for guard in guards for each in guard.body) - _bound_in(imported)
+
+
+def _bound_in(block: Iterable[ast.stmt]) -> frozenset[str]:
     found: set[str] = set()
-    waiting: list[ast.AST] = list(tree.body)
+    waiting: list[ast.AST] = list(block)
     while waiting:
         node = waiting.pop()
         if isinstance(node, DEFINITIONS):
@@ -77,4 +93,4 @@ def _is_all(node: ast.expr) -> bool:
 def is_exported(tree: ast.Module, name: str) -> bool:
     """Whether `from module import *` takes a name."""
     names = listed(tree)
-    return name in names if names is not None else not name.startswith("_")
+    return name in names if names is not None else not name.startswith("_") and name not in _bound_in_scripts(tree)

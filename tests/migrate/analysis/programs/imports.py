@@ -55,6 +55,22 @@ def make():
     return nn.Linear(1, 1)
 _make = make
 
+# === not what a file binds when it is the script itself
+# --- main.py
+from nets import *
+from nets import size
+lr = size  #: text(b)
+other = net  #: nothing
+both = scale  #: text(c)
+# --- nets.py
+from torch import nn
+size = "b"
+if __name__ == "__main__":
+    net = nn.Linear(1, 1)
+    scale = "c"
+else:
+    scale = "c"
+
 # === everything that is listed
 # --- main.py
 from nets import *
