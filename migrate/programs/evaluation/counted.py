@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import rows_of
+from migrate.analysis.syntax import rows_of, writes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -28,17 +28,31 @@ _SAME_ROWS = frozenset("to cuda cpu type float double half long int bool contigu
 
 
 def counted(
-    facts: Facts, before: Sequence[ast.stmt], later: Sequence[ast.stmt], names: Sequence[str], inside: Collection[int]
+    facts: Facts,
+    loop: ast.For | ast.AsyncFor,
+    before: Sequence[ast.stmt],
+    later: Sequence[ast.stmt],
+    names: Sequence[str],
+    inside: Collection[int],
 ) -> dict[ast.Name, str]:
     """What reads only the number of rows of a tensor, `later` than the model's call, with another name that has it.
 
-    `names` are those that the loop gives the tensors of a batch, `inside` is what the model is given (by `id`).
+    `names` have rows of the batch there. Those count that the `loop` gives parts of it, or what stands in it `before`
+    the call: `images, target = batch`, `target = batch[1]`. `inside` is what the model is given (by `id`).
     """
     found: dict[ast.Name, str] = {}
-    left = list(names)
-    for name in names:
+    whole = _whole_batch(facts, loop)
+    given = {node.id for node in _names([loop.target])} | {
+        node.id
+        for each in before
+        if _parts(facts, each, whole)
+        for node in _names([each])
+        if isinstance(node.ctx, ast.Store)
+    }
+    left = [name for name in names if name in given]
+    for name in tuple(left):
         uses = [node for node in _names(later) if node.id == name and id(node) not in inside]
-        others = [other for other in left if other != name and _has_rows(facts, before, later, other)]
+        others = [other for other in left if other != name and _has_rows(facts, before, later, other, whole)]
         if others and uses and all(is_count(facts.tree(node), node) for node in uses):
             left.remove(name)
             found |= dict.fromkeys(uses, others[0])
@@ -50,7 +64,36 @@ def is_count(tree: Tree, node: ast.Name) -> bool:
     return any(ast.unparse(above) in rows_of(node.id) for above in islice(tree.up(node), 2))
 
 
-def _has_rows(facts: Facts, before: Sequence[ast.stmt], later: Sequence[ast.stmt], name: str) -> bool:
+def _whole_batch(facts: Facts, loop: ast.For | ast.AsyncFor) -> str:
+    """The name of all of a batch: `for batch in loader`, `for i, batch in enumerate(loader)`; empty: it has none."""
+    match loop.target, loop.iter:
+        case ast.Name(name), _:
+            return name
+        case ast.Tuple([_, ast.Name(name)]), ast.Call() as call if "builtins.enumerate" in facts.called(call):
+            return name
+    return ""
+
+
+def _parts(facts: Facts, statement: ast.stmt, batch: str) -> bool:
+    """Whether a statement gives names to parts of a batch: `x, y = batch`, `x = batch[0]`, `y = batch["y"].cuda()`."""
+    match statement:
+        case ast.Assign([ast.Tuple() | ast.List()], ast.Name(name)):
+            return name == batch
+        case ast.Assign([ast.Name(target)], value):
+            return target != batch and _is_part(facts, value, batch)
+        case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
+            return batch not in writes(statement) and all(_is_part(facts, value, batch) for value in values)
+    return False
+
+
+def _is_part(facts: Facts, node: ast.expr, batch: str) -> bool:
+    match _unmoved(facts, node):
+        case ast.Subscript(ast.Name(name), ast.Constant() | ast.UnaryOp()):
+            return name == batch
+    return False
+
+
+def _has_rows(facts: Facts, before: Sequence[ast.stmt], later: Sequence[ast.stmt], name: str, whole: str) -> bool:
     """Whether a name is certainly that of a tensor, and goes on standing for what the batch gave it, moved at most."""
     used = (node for node in _names([*before, *later]) if node.id == name and isinstance(node.ctx, ast.Load))
     if not any(_is_used_as_tensor(facts, node) for node in used):
@@ -58,7 +101,7 @@ def _has_rows(facts: Facts, before: Sequence[ast.stmt], later: Sequence[ast.stmt
     if any(node.id == name and not isinstance(node.ctx, ast.Load) for node in _names(later)):
         return False
     binding = [s for s in before if any(n.id == name and not isinstance(n.ctx, ast.Load) for n in _names([s]))]
-    return all(only_moves(facts, statement, name) for statement in binding)
+    return all(only_moves(facts, statement, name) or _parts(facts, statement, whole) for statement in binding)
 
 
 def _is_used_as_tensor(facts: Facts, node: ast.Name) -> bool:
@@ -86,15 +129,21 @@ def only_moves(facts: Facts, statement: ast.stmt, name: str) -> bool:
 
 def _moved(facts: Facts, node: ast.expr) -> str:
     """The name of what is moved, cast or put into a Variable; empty: it is something else."""
+    moved = _unmoved(facts, node)
+    return moved.id if isinstance(moved, ast.Name) else ""
+
+
+def _unmoved(facts: Facts, node: ast.expr) -> ast.expr:
+    """What is moved, cast or put into a Variable."""
     while isinstance(node, ast.Call):
         if node.args and facts.called(node) & VARIABLE:
             node = node.args[0]
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_ROWS:
             node = node.func.value
         else:
-            return ""
-    return node.id if isinstance(node, ast.Name) else ""
+            break
+    return node
 
 
-def _names(statements: Sequence[ast.stmt]) -> Iterator[ast.Name]:
+def _names(statements: Sequence[ast.AST]) -> Iterator[ast.Name]:
     return (node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name))

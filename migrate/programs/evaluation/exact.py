@@ -88,8 +88,8 @@ def _shared(facts: Facts, program: Program, modes: Modes, loop: LoopFact, calls:
     targets = {name.id for name in names_of(loop.node.target)}
     lists = tuple(name for name in names if name in targets and is_listed(facts, loop.node, name))
     plain = tuple(name for name in names if name not in lists)
-    of_batch = [name for name in plain if name in targets and read_after(facts, loop, name) is None]
-    sized = counted(facts, forward.before, forward.later, of_batch, forward.inside)
+    inside_only = [name for name in plain if read_after(facts, loop, name) is None]
+    sized = counted(facts, loop.node, forward.before, forward.later, inside_only, forward.inside)
     plain = tuple(name for name in plain if all(name != node.id for node in sized))
     return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed, counted=sized, late=late)
 

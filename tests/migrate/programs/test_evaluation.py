@@ -52,6 +52,7 @@ SHARED = {
 
 
 LOSS = "out = net(x)\ncorrect += crit(out, y).item() * {}"
+SIZE = LOSS.format("len(x)")
 COUNTED = {
     "a size": LOSS.format("x.size(0)"),
     "a shape": LOSS.format("x.shape[0]"),
@@ -59,6 +60,19 @@ COUNTED = {
     "twice": f"{LOSS.format('x.size(0)')}\nfound.append(len(x))",
     "after moves": f"x, y = x.cuda(), y.cuda()\n{LOSS.format('len(x)')}",
     "in one statement": "correct += crit(net(x), y).item() * len(x)",
+}
+TAKEN = {
+    "out of the batch": ("batch", f"x, y = batch\n{SIZE}"),
+    "out of the batch, moved": ("batch", f"x, y = batch\nx, y = x.cuda(), y.cuda()\n{SIZE}"),
+    "by place": ("batch", f"x = batch[0]\ny = batch[-1]\n{SIZE}"),
+    "by key, moved": ("batch", f"x = batch['image']\ny = batch['label'].cuda()\n{SIZE}"),
+    "by place, at once": ("batch", f"x, y = batch[0].cuda(), batch[1].cuda()\n{SIZE}"),
+}
+NOT_TAKEN = {
+    "a row": ("x, y", f"y = x[0]\n{SIZE}"),
+    "a row of what was taken": ("batch", f"x, y = batch\ny = y[0]\n{SIZE}"),
+    "something else beside": ("batch", f"x, y = batch[0], len(batch[1])\n{SIZE}"),
+    "some rows": ("batch", f"x = batch[0]\ny = batch[1][:2]\n{SIZE}"),
 }
 NOT_COUNTED = {
     "another dimension": LOSS.format("x.size(1)"),
@@ -77,6 +91,24 @@ def test_what_is_only_counted_is_not_gathered(decide, name):
     (shared,) = conversion.shared
     assert "x" not in shared.names
     assert {(node.id, other) for node, other in shared.counted.items()} == {("x", "y")}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_nor_where_it_is_taken_out_of_the_batch_in_the_loop(decide, name):
+    target, body = TAKEN[name]
+    _, conversion = decide(source(body, target))
+
+    (shared,) = conversion.shared
+    assert "x" not in shared.names
+    assert {(node.id, other) for node, other in shared.counted.items()} == {("x", "y")}
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_one_that_may_have_other_rows_says_nothing_of_it(decide, name):
+    target, body = NOT_TAKEN[name]
+    _, conversion = decide(source(body, target))
+
+    assert all("x" in shared.names and not shared.counted for shared in conversion.shared)
 
 
 @pytest.mark.parametrize("name", NOT_COUNTED)
