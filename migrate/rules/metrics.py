@@ -268,10 +268,7 @@ def _computed(facts: Facts, loss: ast.Call) -> list[ast.Call]:
 
 def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
     accelerator = conversion.access.name(shared.after)
-    names = list(shared.names)
-    result = _only_result(shared)
-    if result is not None and result not in names:
-        names[0] = result
+    names = shared.names
     waiting = {id(node) for statement in shared.late for node in ast.walk(statement)}
     for node, other in shared.counted.items():
         if id(node) not in waiting:
@@ -295,8 +292,9 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
             draft.before(shared.after, code)
         draft.note(shared.loop.node, f"every process computes every batch of this evaluation: {shared.before}")
         return
-    if shared.unnamed is None or names[0] == result:
-        draft.after(shared.after, code)
+    if shared.unnamed is None:
+        for statement in (shared.after, *shared.also):
+            draft.after(statement, code)
         return
     draft.before(shared.after, f"{names[0]} = {ast.unparse(without(shared.unnamed, dropped(conversion)))}\n{code}")
     draft.rewrite(shared.unnamed, names[0])
@@ -336,14 +334,6 @@ def _ask_for_lengths(conversion: Conversion, draft: Draft) -> None:
 def _bare(value: ast.expr) -> str:
     """A tuple without its parentheses, as people write one that is taken apart."""
     return ", ".join(map(ast.unparse, value.elts)) if isinstance(value, ast.Tuple) else ast.unparse(value)
-
-
-def _only_result(shared: Shared) -> str | None:
-    """The name that is given what the model's call gives, and nothing else."""
-    after = shared.after
-    if not isinstance(after, ast.Assign) or after.value is not shared.unnamed or len(after.targets) != 1:
-        return None
-    return after.targets[0].id if isinstance(after.targets[0], ast.Name) else None
 
 
 def _join(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> None:

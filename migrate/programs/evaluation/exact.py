@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import ast
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
-from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
+from migrate.analysis.roles import FROM_LOADER, ROWS, only, roles
 from migrate.analysis.state import in_order
-from migrate.analysis.syntax import arguments, binds, is_docstring, unused_name, walk
+from migrate.analysis.syntax import binds, is_docstring, unused_name, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
 from migrate.programs.evaluation.apart import mixes_rows
@@ -31,10 +31,11 @@ from migrate.programs.evaluation.beside import beside
 from migrate.programs.evaluation.collating import Collating
 from migrate.programs.evaluation.counted import counted
 from migrate.programs.evaluation.fielded import has_parts, is_fielded
-from migrate.programs.evaluation.fixed_rows import says_rows, shapes
-from migrate.programs.evaluation.judging import is_model_call, judging, model_calls
+from migrate.programs.evaluation.fixed_rows import says_rows
+from migrate.programs.evaluation.forwards import Forward, NotShared, forwards, is_plain, looks_at_batch
+from migrate.programs.evaluation.judging import judging, model_calls
 from migrate.programs.evaluation.late import counting_late
-from migrate.programs.evaluation.one_row import drops_rows, squeezes
+from migrate.programs.evaluation.one_row import drops_rows
 from migrate.programs.evaluation.reading import first_read, names_of, read_after
 from migrate.programs.evaluation.verdicts import InFull, Shared
 from migrate.programs.processes.clocks import own_test
@@ -43,7 +44,7 @@ from migrate.programs.shares.own_sums import summing
 from migrate.programs.training.begun import iterators
 from migrate.programs.training.modes import Mode
 from migrate.programs.training.unsteady import unsteady
-from migrate.programs.values.results import carried, folded, has_fields, is_listed, is_tuple_of_more
+from migrate.programs.values.results import carried, folded, is_listed, is_tuple_of_more
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,10 +53,6 @@ if TYPE_CHECKING:
     from migrate.programs.loops import LoopFact
     from migrate.programs.program import Program
     from migrate.programs.training.modes import Modes
-
-
-class NotShared(Exception):
-    """The loop cannot be shared out; the argument says why."""
 
 
 def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shared | InFull:
@@ -78,7 +75,13 @@ def _shared(facts: Facts, program: Program, modes: Modes, loop: LoopFact, calls:
     _check_mode(facts, program, modes, loop)
     _check_sums(facts, loop)
     _check_ends(facts, program, loop)
-    forward = _forward(facts, loop, calls)
+    found = forwards(facts, loop, calls)
+    ways = [_on_way(facts, loop, forward) for forward in found]
+    return ways[0] if len(ways) == 1 else _together(ways, found)
+
+
+def _on_way(facts: Facts, loop: LoopFact, forward: Forward) -> Shared:
+    """What is gathered on one way through the loop."""
     late = counting_late(facts, forward.before, forward.unnamed or forward.statement, forward.later)
     forward = forward.without(late)
     _check_before(facts, forward.before)
@@ -91,7 +94,36 @@ def _shared(facts: Facts, program: Program, modes: Modes, loop: LoopFact, calls:
     inside_only = [name for name in plain if read_after(facts, loop, name) is None]
     sized = counted(facts, loop.node, forward.before, forward.later, inside_only, forward.inside)
     plain = tuple(name for name in plain if all(name != node.id for node in sized))
-    return Shared(loop, forward.statement, plain, lists, unnamed=forward.unnamed, counted=sized, late=late)
+    result = _only_result(forward)
+    unnamed = forward.unnamed
+    if result is not None and result not in plain:
+        plain, unnamed = (result, *plain[1:]), None
+    return Shared(loop, forward.statement, plain, lists, unnamed=unnamed, counted=sized, late=late)
+
+
+def _only_result(forward: Forward) -> str | None:
+    """The name that is given what the model's call gives, and nothing else."""
+    match forward.statement:
+        case ast.Assign([ast.Name(name)], value) if value is forward.unnamed:
+            return name
+    return None
+
+
+def _together(ways: list[Shared], found: list[Forward]) -> Shared:
+    """What is gathered on each way, where that is the same: below the branches, or in each of them."""
+    first, branching = ways[0], found[0].branching
+    if any(
+        (set(way.names), set(way.lists), way.late) != (set(first.names), set(first.lists), first.late) for way in ways
+    ):
+        raise NotShared("what is read of the batch differs from branch to branch")
+    if any(way.unnamed is not None for way in ways):
+        raise NotShared("the model is called in several branches, and its result is used at once")
+    counted = {node: other for way in ways for node, other in way.counted.items()}
+    if branching is not None and all(forward.ends_branch for forward in found):
+        return replace(first, after=branching, counted=counted)
+    if first.late:
+        raise NotShared("what is read of the batch differs from branch to branch")
+    return replace(first, also=tuple(way.after for way in ways[1:]), counted=counted)
 
 
 def _check_ends(facts: Facts, program: Program, loop: LoopFact) -> None:
@@ -114,7 +146,7 @@ def _check_sums(facts: Facts, loop: LoopFact) -> None:
 def gathered_first(facts: Facts, program: Program, modes: Modes, whole: InFull) -> Shared | InFull:
     """A loop over a prepared loader in which every process computes every batch; as it was if that cannot be."""
     loop = whole.loop
-    if not isinstance(loop.node, ast.For) or not _is_plain(loop.node.target):
+    if not isinstance(loop.node, ast.For) or not is_plain(loop.node.target):
         return whole
     try:
         _check_reach(facts, program, loop)
@@ -223,104 +255,27 @@ def is_evaluating(facts: Facts, program: Program, modes: Modes, loop: LoopFact) 
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Forward:
-    """The last statement of a loop that calls a model, what stands before it in the loop, and what after."""
-
-    statement: ast.stmt
-    before: list[ast.stmt]
-    later: list[ast.stmt]
-    unnamed: ast.Call | None  # the call, where its result has no name of its own
-
-    def without(self, late: Sequence[ast.stmt]) -> _Forward:
-        """The same where some statements before it come after it."""
-        return replace(self, before=[each for each in self.before if each not in late], later=[*late, *self.later])
-
-    @property
-    def inside(self) -> set[int]:
-        """What that call is made of (by `id`): it is computed before the gather."""
-        return {id(node) for node in ast.walk(self.unnamed)} if self.unnamed is not None else set()
-
-
-def _forward(facts: Facts, loop: LoopFact, calls: Sequence[ast.Call]) -> _Forward:
-    tree = facts.tree(loop.node)
-    if not calls:
-        raise NotShared("the model is not called in the loop itself")
-    last = max((tree.statement(call) for call in calls), key=lambda statement: statement.lineno)
-    before: list[ast.stmt] = []
-    later: list[ast.stmt] = []
-    inner: ast.AST = last
-    while inner is not loop.node:
-        assert isinstance(inner, ast.stmt)
-        block = tree.block(inner)
-        before = block[: block.index(inner)] + before
-        later = later + block[block.index(inner) + 1 :]
-        inner = tree.parents[inner]
-        if inner is not loop.node and not isinstance(inner, (ast.With, ast.AsyncWith)):
-            raise NotShared(f"the model is called inside another block at line {last.lineno}")
-    unnamed = _unnamed(facts, last, [call for call in calls if tree.statement(call) is last], before)
-    return _Forward(last, before, later if unnamed is None else [last, *later], unnamed)
-
-
-#: Inside these a call may run several times, or not at all.
-_CONDITIONAL = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call], before: list[ast.stmt]) -> ast.Call | None:
-    """The model's call if its result is used at once; None if the statement gives the result names.
-
-    Raises:
-        NotShared: the result can neither be gathered under its names nor be given one.
-    """
-    inside = (node for node in ast.walk(statement) if isinstance(node, ast.Call) and is_model_call(facts, node))
-    is_judged = any(call not in calls for call in inside)
-    if isinstance(statement, ast.Assign) and not is_judged and all(_is_plain(target) for target in statement.targets):
-        found = roles(facts.values(statement.value))
-        is_whole = any(squeezes(node) or shapes(facts, node, before) for node in ast.walk(statement.value))
-        if found & ROWS and Role.STATISTIC not in found and not is_whole:
-            return None
-    tree = facts.tree(statement)
-    if len(calls) != 1 or not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
-        raise NotShared(f"the statement at line {statement.lineno} does more than call the model")
-    parent = tree.parents[calls[0]]
-    if any(isinstance(above, _CONDITIONAL) for above in tree.up(calls[0]) if above is not statement):
-        raise NotShared(f"the model's call at line {statement.lineno} is part of a condition or a comprehension")
-    if any(Role.STATISTIC in roles(facts.values(given)) for given in arguments(calls[0])):
-        raise NotShared(f"what the model is given at line {statement.lineno} has no row for each sample")
-    if has_fields(facts, calls[0]):
-        raise NotShared(f"the model's result at line {statement.lineno} has fields; not all of them may have rows")
-    if isinstance(parent, ast.Subscript) and is_tuple_of_more(facts, calls[0], [calls[0]]):
-        raise NotShared(f"the model's result at line {statement.lineno} may hold a loss beside rows")
-    return calls[0]
-
-
-def _is_plain(target: ast.expr) -> bool:
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return all(_is_plain(element) for element in target.elts)
-    return isinstance(target, ast.Name)
-
-
 def _check_before(facts: Facts, before: list[ast.stmt]) -> None:
     """Nothing but names may take what is computed from the batch before it is whole again."""
     for statement in before:
         if isinstance(statement, ast.If):
-            if _looks_at_batch(facts, statement.test):
+            if looks_at_batch(facts, statement.test):
                 raise NotShared(f"line {statement.lineno} asks for the batch before the model's result is there")
             _check_before(facts, statement.body + statement.orelse)
-        elif isinstance(statement, ast.With) and not any(_looks_at_batch(facts, item) for item in statement.items):
+        elif isinstance(statement, ast.With) and not any(looks_at_batch(facts, item) for item in statement.items):
             _check_before(facts, statement.body)
         elif (
-            (isinstance(statement, ast.Assign) and all(_is_plain(target) for target in statement.targets))
+            (isinstance(statement, ast.Assign) and all(is_plain(target) for target in statement.targets))
             or isinstance(statement, ast.Pass)
             or is_docstring(statement)
-            or not _looks_at_batch(facts, statement)
+            or not looks_at_batch(facts, statement)
         ):
             continue
         else:
             raise NotShared(f"line {statement.lineno} looks at the batch before the model's result is there")
 
 
-def _check_beside(facts: Facts, loop: LoopFact, forward: _Forward) -> None:
+def _check_beside(facts: Facts, loop: LoopFact, forward: Forward) -> None:
     """Nothing that was made for the whole batch may meet a share of it."""
     assert isinstance(loop.node, (ast.For, ast.AsyncFor))
     targets = {name.id for name in names_of(loop.node.target)}
@@ -333,15 +288,7 @@ def _check_beside(facts: Facts, loop: LoopFact, forward: _Forward) -> None:
             raise NotShared(why)
 
 
-def _looks_at_batch(facts: Facts, node: ast.AST) -> bool:
-    return any(
-        roles(facts.values(inner)) & FROM_LOADER
-        for inner in ast.walk(node)
-        if isinstance(inner, (ast.Name, ast.Attribute))
-    )
-
-
-def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
+def _names(facts: Facts, loop: LoopFact, forward: Forward) -> tuple[str, ...]:
     """What is computed from the batch up to the forward call and read after it, results of the model first."""
     assert isinstance(loop.node, (ast.For, ast.AsyncFor))
     inside = forward.inside
@@ -369,7 +316,7 @@ def _names(facts: Facts, loop: LoopFact, forward: _Forward) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _reading(facts: Facts, loop: LoopFact, forward: _Forward, name: str, inside: set[int]) -> list[ast.Name]:
+def _reading(facts: Facts, loop: LoopFact, forward: Forward, name: str, inside: set[int]) -> list[ast.Name]:
     """Every place that may read the gathered rows under a name."""
     found = [n for statement in forward.later for n in names_of(statement) if n.id == name and id(n) not in inside]
     after = read_after(facts, loop, name)

@@ -23,6 +23,7 @@ class Shared:
     after: ast.stmt
     names: tuple[str, ...]
     lists: tuple[str, ...] = ()
+    also: tuple[ast.stmt, ...] = ()  # the same right after these, in other branches
     before: str = ""  # why they are gathered before this statement, the first of the loop, so that nothing is shared
     unnamed: ast.Call | None = None  # the model's call inside `after`; `names[0]` is its new name
     without_gradients: bool = False  # that are turned off around the loop, so that it is known for an evaluation

@@ -130,6 +130,52 @@ def test_shared_out(decide, name):
     assert [loader.target for loader in conversion.loaders] == ["train", "test"]
 
 
+def branches(*bodies, after="found.append(loss)", tests=("amp", "deep")):
+    """`if amp:`, `elif deep:`, `else:`, and what comes below."""
+    heads = ["if {}:", "elif {}:"][: len(bodies) - 1]
+    lines = [head.format(test) for head, test in zip(heads, tests, strict=False)] + ["else:"]
+    inner = ["\n".join(f"    {line}" for line in body.splitlines()) for body in bodies]
+    return "\n".join(part for pair in zip(lines, inner, strict=True) for part in pair) + f"\n{after}"
+
+
+OPTIONS = "import sys, torch\namp, deep, cast = len(sys.argv) > 1, len(sys.argv) > 2, torch.no_grad"
+CALLED = "out = net(x)"
+JUDGED = f"{CALLED}\nloss = crit(out, y)"
+CAST = "with cast():\n    out = net(x)"
+BRANCHES = {
+    "below them": (branches(CAST, CALLED, after="found.append(out + y)"), ("If",)),
+    "in each": (branches(f"{CAST}\n    loss = crit(out, y)", JUDGED), ("Assign", "Assign")),
+    "in each of three": (branches(JUDGED, f"{JUDGED} * 2", JUDGED), ("Assign", "Assign", "Assign")),
+    "below a count": ("correct += len(x)\n" + branches(CALLED, CALLED, after="found.append(out + y)"), ("If",)),
+}
+NOT_BRANCHES = {
+    "one of them alone": (branches(CALLED, "out = x", after="found.append(out)"), "another block"),
+    "another way out": (f"if amp:\n    {CALLED}\n    found.append(out)", "another block"),
+    "by the batch": (branches(JUDGED, JUDGED, tests=("x.sum() > 0",)), "another block"),
+    "other names": (branches(JUDGED, f"{CALLED}\nloss = out.sum()"), "differs from branch to branch"),
+    "used at once": (branches("loss = crit(net(x), y)", "loss = crit(net(x), y)"), "in several branches"),
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_branches_that_all_call_the_model(decide, name):
+    body, places = BRANCHES[name]
+    _, conversion = decide(OPTIONS + source(body))
+
+    (shared,) = conversion.shared
+    assert shared.names == ("out", "y")
+    assert tuple(type(each).__name__ for each in (shared.after, *shared.also)) == places
+
+
+@pytest.mark.parametrize("name", NOT_BRANCHES)
+def test_branches_that_cannot_be_gathered_run_in_full(decide, name):
+    body, why = NOT_BRANCHES[name]
+    _, conversion = decide(OPTIONS + source(body))
+
+    assert not conversion.shared
+    assert why in conversion.in_full[0].why
+
+
 IN_FULL = {
     "a result without a name, under a condition": ("correct += net(x).sum() if y else 0", "part of a condition"),
     "two calls at once": ("correct += (net(x) - net(y)).sum()", "does more than call the model"),
