@@ -20,7 +20,7 @@ from migrate.analysis.units import Class, Function, Module, Unit, locals_of
 from migrate.programs.home.aliases import is_any_of_a_list, is_aside, other_names
 from migrate.programs.home.certain import is_asked, is_attribute_there, is_item_there, is_name_there
 from migrate.programs.home.entry import set_below
-from migrate.programs.home.passing import is_passing
+from migrate.programs.home.holders import alike, is_alone
 from migrate.programs.reach.callees import leading, reached
 from migrate.programs.values.handing_back import is_handed_back
 from migrate.programs.values.new_lists import is_new_list
@@ -222,9 +222,8 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
         for key in keys:
             several = [origins(held.get(key, frozenset()), role) for held in holding]
             found = set().union(*several)
-            # other loaders may be evaluated on
-            known = _alike(facts, found, key, holders) if role is Role.MODEL else holders
-            if not all(several) or not _is_alone(facts, unit, found, known, key):
+            known = alike(facts, found, key, holders) if role is Role.MODEL else holders
+            if not all(several) or not is_alone(facts, unit, found, known, key):
                 continue
             if role is Role.LOADER and any(_is_begun(facts, held, found) for held in holding):
                 continue
@@ -282,7 +281,7 @@ def _items(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
         held = {key: origins(inner, role) for key, inner in facts.holding(value.origin).items()}
         for key, mine in held.items():
             item = _item(facts, value, key)
-            if not mine or item is None or held.get(ELEMENT) or not _is_alone(facts, unit, mine, [value.origin], key):
+            if not mine or item is None or held.get(ELEMENT) or not is_alone(facts, unit, mine, [value.origin], key):
                 continue
             if is_item_there(facts, value.origin, key, role, mine):
                 yield Named(f"{owner}[{item}]", role, frozenset(mine), statements, module)
@@ -304,56 +303,10 @@ def _quoted(facts: Facts, node: ast.AST, key: str) -> str:
     return f"{quote}{key}{quote}" if quote not in key else repr(key)
 
 
-def _is_alone(facts: Facts, home: Unit, found: Iterable[ast.AST], holders: Iterable[ast.AST], key: str) -> bool:
-    """Whether nothing else holds objects: it would go on with those that are not prepared."""
-    known = {(holder, key) for holder in holders}
-    others = (other for origin in found for other, _ in facts.singles.holders(origin) - known)
-    return all(_is_taken_apart(facts, other) or is_passing(facts, home, other) for other in others)
-
-
-def _is_taken_apart(facts: Facts, holder: ast.AST) -> bool:
-    """Whether a tuple is only on its way: `return train_loader, test_loader`, to where each has a name of its own.
-
-    So is that of `net, opt = nets[i], opts[i]`.
-    """
-    above = facts.tree(holder).parents[holder] if isinstance(holder, ast.Tuple) else None
-    targets = above.targets if isinstance(above, ast.Assign) else []
-    if targets and all(isinstance(each, ast.Tuple) and _are_names(each) for each in targets):
-        return True
-    return isinstance(above, ast.Return) and holder not in facts.once(_kept)
-
-
-def _are_names(target: ast.Tuple) -> bool:
-    return all(isinstance(each, ast.Name) for each in target.elts)
-
-
-def _kept(facts: Facts) -> frozenset[ast.AST]:
-    """Where the containers were made that have names, or that functions are given."""
-    bound = (binding.values for binding in facts.bindings)
-    given = (values for unit in facts.functions for values in unit.parameters.values())
-    return frozenset(origin for values in (*bound, *given) for origin in origins(values, Role.CONTAINER))
-
-
 def _is_begun(facts: Facts, held: Mapping[str, Values], loaders: set[ast.AST]) -> bool:
     """Whether an object holds an iterator over one of its loaders, the raw one: `self.batches = iter(self.loader)`."""
     kept = (value for values in held.values() for value in values if value.role is Role.ITERATOR)
     return any(value.origin is not None and origins(facts.over(value.origin), Role.LOADER) & loaders for value in kept)
-
-
-def _alike(facts: Facts, found: Iterable[ast.AST], key: str, holders: frozenset[ast.AST]) -> frozenset[ast.AST]:
-    """Objects, and where each makes what it holds, others that do so, too: `exp = Exp(args)` in two branches."""
-    own = frozenset(_with_their_own(facts, found, key))
-    return holders | own if holders <= own else holders
-
-
-def _with_their_own(facts: Facts, found: Iterable[ast.AST], key: str) -> Iterator[ast.AST]:
-    """The objects whose `__init__` makes what they hold."""
-    for origin in found:
-        for holder in (each for each, held in facts.singles.holders(origin) if held == key):
-            classes = [value.unit for value in facts.values(holder) if value.origin is holder]
-            inits = [value.unit for cls in classes if isinstance(cls, Class) for value in cls.lookup("__init__")]
-            if any(isinstance(init, Function) and facts.singles.is_made_in(init, origin) for init in inits):
-                yield holder
 
 
 def _of_modules(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
