@@ -70,6 +70,7 @@ class Obstacle:
     why: str  # as it goes on after "f() needs ..., and"
     way_out: str
     unnamed: str = ""  # the path of a file that would have to be named
+    is_idle: bool = False  # nothing that was read calls the function
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class Signatures:
             yield from self._of_uses(unit)
         if not any(self._sites(unit) for unit in units):
             why = "not all of its callers are known: nothing that was read calls it"
-            yield Obstacle(first.node, why, f"name the files that call {_called(first)}(), too")
+            yield Obstacle(first.node, why, f"name the files that call {_called(first)}(), too", is_idle=True)
         for unit in units:
             if not self._are_alike(unit, first, units):
                 name = f"{unit.owner.name}.{unit.name}" if unit.owner is not None else unit.name

@@ -19,6 +19,7 @@ from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.asking import constructor
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
+from migrate.programs.reach.tests import is_run_by_tests
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
 from migrate.programs.values.users import names_device
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.signatures import Signature
     from migrate.programs.home.around import Holder
     from migrate.programs.loops import Loops
 
@@ -214,7 +216,7 @@ class Access:
         for other in units:
             if not self.facts.is_editable(other):
                 raise self._out_of_files(other)
-        for obstacle in signature.obstacles[:1]:
+        for obstacle in () if _is_left_over(signature) else signature.obstacles[:1]:
             if obstacle.unnamed:
                 raise self._out_of_files(unit)
             raise OutOfReach(
@@ -257,6 +259,17 @@ class Access:
         missing = unnamed(self.facts, paths)
         why = f"{unit.name}() in {unit.module.path} needs the accelerator: the program needs {listed(missing)}"
         return OutOfReach(unit.node, why, way_out(paths, missing), missing)
+
+
+def _is_left_over(signature: Signature) -> bool:
+    """Whether nothing calls a function, `save_model()` in a `utils.py` that came from another project.
+
+    What comes to call it passes the accelerator, too. A command calls functions without arguments.
+    """
+    unit = signature.unit
+    is_only_idle = [obstacle.is_idle for obstacle in signature.obstacles] == [True]
+    is_plain = unit.owner is None and unit.parent is None and not signature.exported and not is_run_by_tests(unit)
+    return is_only_idle and is_plain and len(unit.positional) > len(unit.node.args.defaults)
 
 
 def device_parameter(facts: Facts, unit: Function) -> ast.arg | None:
