@@ -91,6 +91,7 @@ from migrate.programs.training.rows_kept import rows_inside, rows_kept
 from migrate.programs.training.sample_rows import SampleRows
 from migrate.programs.values.accumulators import Accumulator
 from migrate.programs.values.divided import Joined
+from migrate.programs.values.lengths import measured
 from migrate.programs.values.lists import shown as shown_lists
 from migrate.rules.averaging import average_over
 from migrate.rules.joining import joining, meters_joined, of_shares
@@ -146,9 +147,13 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
 def _begin_training(conversion: Conversion, draft: Draft) -> None:
     """A training that may begin in eval mode says that it is one."""
     for loop, over in left_in_eval(conversion.facts, conversion.program, conversion.loader_origins):
-        accelerator = conversion.access.name(loop.node)
+        accelerator, tree = conversion.access.name(loop.node), conversion.facts.tree(loop.node)
         for loader in over:
-            draft.wrap(loader, f"{accelerator}.training_batches({{it}})")
+            above = tree.parents[loader]
+            if isinstance(above, ast.Call) and measured(conversion.facts, above):
+                draft.rewrite(above.func, f"{accelerator}.steps_per_epoch")
+            else:
+                draft.wrap(loader, f"{accelerator}.training_batches({{it}})")
 
 
 def _say_other_rows(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import rows_of, writes
+from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Tree
 
+_DEEPEST = 2  # functions that hand a tensor on to others
 #: Methods that give a tensor with the same rows, somewhere else or of another type.
 _SAME_ROWS = frozenset("to cuda cpu type float double half long int bool contiguous detach clone".split())
 
@@ -104,16 +106,35 @@ def _has_rows(facts: Facts, before: Sequence[ast.stmt], later: Sequence[ast.stmt
     return all(only_moves(facts, statement, name) or _parts(facts, statement, whole) for statement in binding)
 
 
-def _is_used_as_tensor(facts: Facts, node: ast.Name) -> bool:
-    """Whether a name is computed with, or given to PyTorch or one of its loss functions: no dictionary, no list."""
-    above = facts.tree(node).parents[node]
+def _is_used_as_tensor(facts: Facts, node: ast.AST, depth: int = _DEEPEST) -> bool:
+    """Whether something is computed with, asked for its size, or given to what takes a tensor: no dictionary, no list.
+
+    That is PyTorch, one of its loss functions, or a function of the project that does so with it.
+    """
+    parents = facts.tree(node).parents
+    above = parents[node]
+    while isinstance(above, ast.Attribute) and above.attr in _SAME_ROWS and isinstance(parents[above], ast.Call):
+        node = parents[above]  # `target.cuda()`
+        above = parents[node]
+    if isinstance(above, ast.Attribute):
+        return above.attr == "size" and isinstance(parents[above], ast.Call)
     if isinstance(above, (ast.Compare, ast.BinOp)):
         return True
     if not isinstance(above, ast.Call) or node not in above.args:
         return False
     called = facts.values(above.func)
     is_loss = Role.CRITERION in roles(called) and not any(value.unit for value in called)
-    return is_loss or any(name.startswith("torch.") for name in facts.called(above))
+    if is_loss or any(name.startswith("torch.") for name in facts.called(above)):
+        return True
+    return depth > 0 and any(_is_used_as_tensor(facts, read, depth - 1) for read in _read_in(facts, above, node))
+
+
+def _read_in(facts: Facts, call: ast.Call, given: ast.AST) -> Iterator[ast.Name]:
+    """Where the project's functions read what a call gives them, by parameters that stay what they are."""
+    for unit in facts.targets(call):
+        for name in (name for name, argument in received(call, unit).items() if argument is given):
+            named = [node for node in _names([unit.node]) if node.id == name]
+            yield from named if all(isinstance(node.ctx, ast.Load) for node in named) else ()
 
 
 def only_moves(facts: Facts, statement: ast.stmt, name: str) -> bool:

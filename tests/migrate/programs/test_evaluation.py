@@ -60,7 +60,23 @@ COUNTED = {
     "twice": f"{LOSS.format('x.size(0)')}\nfound.append(len(x))",
     "after moves": f"x, y = x.cuda(), y.cuda()\n{LOSS.format('len(x)')}",
     "in one statement": "correct += crit(net(x), y).item() * len(x)",
+    "asked for its size": "out = net(x)\nfound.append((out, y.size(1)))\ncorrect += len(x)",
+    "given to a function that computes with it": "out = net(x)\ncorrect += right(out, y.cuda()) * len(x)",
 }
+DEFINED = """
+def right(out, y):
+    return (out.argmax(1) == y).sum()
+
+
+def kept(out, y):
+    found.append((out, y))
+    return 1
+
+
+def labelled(out, y):
+    y = y["label"]
+    return (out.argmax(1) == y).sum()
+"""
 TAKEN = {
     "out of the batch": ("batch", f"x, y = batch\n{SIZE}"),
     "out of the batch, moved": ("batch", f"x, y = batch\nx, y = x.cuda(), y.cuda()\n{SIZE}"),
@@ -81,12 +97,14 @@ NOT_COUNTED = {
     "the other one has other rows": f"y = y.view(-1)\n{LOSS.format('len(x)')}",
     "the other one gets other rows": "out = net(x)\ny = y[y > 0]\ncorrect += (out == y).sum() * len(x)",
     "the other one may be no tensor": "out = net(x)\ncorrect += measure(out, y) * len(x)",
+    "nor where it is given to": "out = net(x)\ncorrect += kept(out, y) * len(x)",
+    "it is taken apart there": "out = net(x)\ncorrect += labelled(out, y) * len(x)",
 }
 
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_what_is_only_counted_is_not_gathered(decide, name):
-    _, conversion = decide(source(COUNTED[name]))
+    _, conversion = decide(DEFINED + source(COUNTED[name]))
 
     (shared,) = conversion.shared
     assert "x" not in shared.names
@@ -114,7 +132,7 @@ def test_one_that_may_have_other_rows_says_nothing_of_it(decide, name):
 @pytest.mark.parametrize("name", NOT_COUNTED)
 def test_others_are_gathered(decide, name):
     after = "if found:\n    show(x)\nfor y in found:\n    show(y)" if "after the loop" in name else ""
-    _, conversion = decide(source(NOT_COUNTED[name]) + after)
+    _, conversion = decide(DEFINED + source(NOT_COUNTED[name]) + after)
 
     assert all("x" in shared.names and not shared.counted for shared in conversion.shared)
 

@@ -100,3 +100,11 @@ def test_the_schedule_runs_in_samples_in_every_epoch(convert_text, numbers_print
     _, result = convert_text(source)
 
     assert numbers_printed(result, 2)[::2] == pytest.approx(numbers_printed(source, 1)[::2])
+
+
+def test_a_length_in_its_header_is_that_of_a_training(convert_text):
+    counted = "for i, (a, b) in enumerate(loader, start=epoch * len(loader)):"
+    _, result = convert_text(PROGRAM.format(**FILLINGS).replace("for a, b in loader:", counted))
+
+    over = "enumerate(accelerator.training_batches(loader), start=epoch * accelerator.steps_per_epoch(loader))"
+    assert f"for i, (a, b) in {over}:" in result
