@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, reads, writes
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, reads, writes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from migrate.analysis.syntax import Tree
 
@@ -39,6 +39,19 @@ def is_afresh(tree: Tree, statement: ast.stmt, name: str, step: ast.AST) -> bool
         and id(node) not in others
         for node in ast.walk(step)
     )
+
+
+def begins_in_each_step(tree: Tree, statement: ast.stmt, name: str, is_per_batch: Callable[[ast.AST], bool]) -> bool:
+    """Whether a number that a statement of a step adds to begins anew in each: it counts groups, say, and no steps.
+
+    i = 0
+    for group in optimizer.param_groups:
+        group["lr"] = rate * rates[i]
+        i += 1
+    """
+    around = (node for node in tree.up(statement) if isinstance(node, (*FUNCTIONS, *LOOPS)))
+    step = next((node for node in around if isinstance(node, FUNCTIONS) or not is_per_batch(node)), None)
+    return step is not None and is_afresh(tree, statement, name, step)
 
 
 def _is_shared(function: ast.AST, name: str) -> bool:

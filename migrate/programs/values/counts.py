@@ -16,6 +16,7 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, is_none
 from migrate.analysis.units import Function
 from migrate.programs.reach.frequency import Frequency, Rate
+from migrate.programs.values.afresh import begins_in_each_step
 from migrate.programs.values.bounds import grows_at_bounds
 from migrate.programs.values.elements import elements, gone_through
 from migrate.programs.values.lengths import Moments, lengths
@@ -189,6 +190,8 @@ class Counts:
     def _counts_batches(self, binding: Binding, node: ast.Name | ast.Attribute) -> bool:
         statement = binding.statement
         if not isinstance(statement, ast.For) and self._grows_at_bounds(statement, binding.target):
+            return False
+        if begins_in_each_step(self.facts.tree(statement), statement, binding.target, self.is_per_batch):
             return False
         if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
             return self._is_regular(statement.value) and self.is_per_batch(statement)

@@ -167,6 +167,14 @@ def test_a_schedule_that_is_only_drawn_counts_what_it_counts(changed):
     )
 
 
+#: Counts the groups of parameters, and begins anew at each step.
+BY_GROUP = """\
+def adjust(optimizer, done, rates):
+    k = 0
+    for group in optimizer.param_groups:
+        group['lr'] = rates[k] * (1 + done)
+        k += 1
+"""
 #: Edges that are measured after prepare, and how a rate goes by the first of them.
 EDGES = "edges = [len(loader) * each for each in (1, 2)]"
 BY_EDGES = {
@@ -229,6 +237,16 @@ RIGHT_AS_IT_IS = {
         "imports": "from timm.scheduler import CosineLRScheduler",
         "ready": "n = len(loader)\nschedule = CosineLRScheduler(optimizer, t_initial=2 * n, t_in_epochs=False)",
         "step": "schedule.step_update(epoch * n + i)",
+    },
+    "a number of each group, in a function": {
+        **NUMBERED,
+        "setup": BY_GROUP,
+        "ready": "rates = [0.1, 0.01]",
+        "batch": "adjust(optimizer, epoch + i / len(loader), rates)",
+    },
+    "a number of each group, in the loop": {
+        "ready": "rates = [0.1, 0.01]",
+        "batch": "k = 0\nfor group in optimizer.param_groups:\n    group['lr'] = rates[k]\n    k += 1",
     },
     "the end of the training": {
         **COUNTED,
