@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from migrate.programs.training.sample_rows import SampleRows
 
 _PRODUCTS = frozenset({"mm", "matmul", "addmm", "addmm_"})
+_COPYING = frozenset({"contiguous", "clone", "detach"})  # the same numbers in the same places
 _FIRST = (0, 1)
 _RULE = re.compile(r"([a-zA-Z]+),([a-zA-Z]+)->([a-zA-Z]*)")  # of two tensors
 
@@ -75,7 +76,9 @@ def _summed(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _turned(node: ast.expr) -> ast.expr | None:
-    """What is turned: `x.t()`, `x.T`, `x.transpose(0, 1)`."""
+    """What is turned: `x.t()`, `x.T`, `x.transpose(0, 1)`, also as a tensor of its own: `x.t().contiguous()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _COPYING:
+        node = node.func.value
     if isinstance(node, ast.Attribute):
         return node.value if node.attr == "T" else None
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):

@@ -16,6 +16,7 @@ def told(report, source):
 COMPARING = {
     "a product": "loss = loss + (output @ output.t()).mean()",
     "a product with another view": "other = model(x + 1)\nloss = loss + torch.mm(output, other.T).exp().mean()",
+    "a product with what is turned and laid out anew": "loss = loss + (output @ output.t().contiguous()).exp().mean()",
     "a method": "loss = loss + output.matmul(output.transpose(0, 1)).mean()",
     "views under each other": "rows = torch.cat([output, model(x)], dim=0)\nloss = loss + (rows @ rows.t()).mean()",
     "of a norm": "rows = F.normalize(output, dim=1)\nloss = loss + torch.matmul(rows, rows.permute(1, 0)).mean()",
@@ -41,6 +42,7 @@ COMPARING = {
 WITHIN = {
     "weights": "loss = loss + (x @ model.weight.t()).mean()",
     "centres": "centres = torch.ones(3, 1)\nloss = loss + (output @ centres.t()).mean()",
+    "weights that are laid out anew": "loss = loss + (x @ model.weight.t().contiguous()).mean()",
     "points of each sample": "loss = loss + torch.cdist(output, y).mean()",
     "the columns of each sample": "maps = output[:, None]\nloss = loss + maps.bmm(maps.transpose(1, 2)).mean()",
     "a score that is only shown": "print((output @ output.t()).mean())",
