@@ -18,6 +18,7 @@ from migrate.programs.home.raw import given, goes_over_raw
 from migrate.programs.home.reading import is_read, read_before
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import units_beside, units_from
+from migrate.programs.values.handing_back import is_handed_back
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -119,9 +120,14 @@ def _made(
 
 
 def _in_turn(facts: Facts, named: Named) -> Iterator[Named]:
-    """An object; where another is made under its name after it was used, each that is made, for itself."""
+    """An object; where another is made under its name after it was used, each that is made, for itself.
+
+    What a function is handed and gives back, `optimizer = set_rate(optimizer, epoch)`, is the one that there was.
+    """
     assert named.unit is not None
-    made = sorted(named.statements, key=lambda statement: statement.lineno)
+    given = [each for each in named.statements if not is_handed_back(facts, each, named.target)]
+    made = sorted(given or named.statements, key=lambda statement: statement.lineno)
+    named = replace(named, statements=tuple(made))
     between = range((made[0].end_lineno or made[0].lineno) + 1, made[-1].lineno)
     nodes = (node for node in facts.own(named.unit) if isinstance(node, (ast.Name, ast.Attribute)))
     read = (node for node in nodes if node.lineno in between and isinstance(node.ctx, ast.Load))
@@ -129,8 +135,8 @@ def _in_turn(facts: Facts, named: Named) -> Iterator[Named]:
         yield named
         return
     for statement in made:
-        given = (b for b in facts.bindings_in(named.unit) if b.statement is statement and b.target == named.target)
-        mine = frozenset(o for binding in given for o in origins(binding.values, named.role)) & named.origins
+        bindings = (b for b in facts.bindings_in(named.unit) if b.statement is statement and b.target == named.target)
+        mine = frozenset(o for binding in bindings for o in origins(binding.values, named.role)) & named.origins
         yield replace(named, statements=(statement,), origins=mine or named.origins)
 
 

@@ -39,6 +39,22 @@ def fit(net, loader, lr):
             opt = optim.SGD(net.parameters(), lr=lr / 5)
 
 """
+GIVEN_BACK = """
+def set_rate(opt, done):
+    for group in opt.param_groups:
+        group["lr"] = 1 - done / 4
+    return opt
+
+def fit(net, loader, lr):
+    opt = optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(4):
+        for x, y in loader:
+            opt = set_rate(opt, epoch)
+            opt.zero_grad()
+            net(x).sum().backward()
+            opt.step()
+
+"""
 MADE = """
 def make(net, lr):
     return optim.SGD(net.parameters(), lr=lr)
@@ -87,6 +103,7 @@ IN_LOOP = OBJECTS + "for lr in (0.1, 0.2):\n    fit(net, loader, lr)\n"
             ["loader", "net"],
             ["opt", "opt"],
         ),
+        (GIVEN_BACK + TWICE, ["loader", "net"], ["opt"]),
         (SCHEDULED + TWICE, ["loader", "net"], ["opt", "steps"]),
         (WITH_LOADER + "net = nn.Linear(1, 1)\nfit(net, 0.1)\nfit(net, 0.2)\n", ["net"], ["loader", "opt"]),
         (
@@ -127,6 +144,13 @@ def test_each_of_several_is_prepared_before_it_is_used(decide):
 
     first, second = (stage.spot.statement for stage in conversion.placement.stages.elsewhere)
     assert [ast.unparse(each).partition("lr=")[2] for each in (first, second)] == ["lr)", "lr / 5)"]
+
+
+def test_what_a_function_gives_back_is_no_optimizer_of_its_own(decide):
+    _, conversion = decide(HEAD + GIVEN_BACK + TWICE)
+
+    (only,) = (stage.spot.statement for stage in conversion.placement.stages.elsewhere)
+    assert ast.unparse(only) == "opt = optim.SGD(net.parameters(), lr=lr)"
 
 
 def test_one_call_is_still_prepared_where_all_have_a_name(decide):
