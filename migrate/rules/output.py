@@ -153,7 +153,7 @@ def _download(conversion: Conversion, draft: Draft) -> None:
 
 #: What is worth knowing, by what of the speech it is about: why, and what to do.
 _NOTES = (
-    ("needed", "every process makes this writer, which the program also asks for something", ""),
+    ("needed", "every process makes this writer: the program asks it for something, or who takes it is not seen", ""),
     ("commands", "every process runs this command", "put it under `if accelerator.is_main_process:`, and wait below"),
     ("summaries", "every process prints this summary, for which the model is run", _ON_ONE),
     ("shown", _EVERY_BAR, "give it disable=not accelerator.is_local_main_process"),

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import Tree
-from migrate.analysis.units import Class, Function
+from migrate.analysis.units import Class, Function, Module
 from migrate.programs.values.asides import done
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from migrate.analysis.roles import Values
+    from migrate.analysis.roles import Value, Values
     from migrate.programs.output.voice import Voice
 
 
@@ -44,13 +44,19 @@ class Writers:
     def form(self, statement: ast.stmt) -> Form | None:
         """How the writer is made that a statement makes; None: it makes none, or all processes need it."""
         made = made_by(statement)
-        if made is None:
+        if made is None or self._is_out_of_sight(statement):
             return None
         if made not in self._forms:
             self._forms[made] = None  # while it is being asked
             self._forms[made] = self._form(made)
         is_named = isinstance(statement, ast.Assign)  # else the list of all processes must be as long
         return self._forms[made] if is_named or self._forms[made] is None else Form.OR_NONE
+
+    def _is_out_of_sight(self, statement: ast.stmt) -> bool:
+        """Whether a writer is kept where nobody sees who takes it: `config["writer"] = ...`, of a library's object."""
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        holders = [each.value for each in targets if isinstance(each, (ast.Attribute, ast.Subscript))]
+        return not all(any(map(_keeps, self._facts.values(holder))) for holder in holders)
 
     def is_one(self, call: ast.Call) -> bool:
         """Whether a call makes a writer."""
@@ -155,6 +161,11 @@ def _asked(call: ast.Call) -> Iterator[ast.expr]:
     while isinstance(func, (ast.Attribute, ast.Call)):
         func = func.value if isinstance(func, ast.Attribute) else func.func
         yield func
+
+
+def _keeps(value: Value) -> bool:
+    """Whether what is put into an object is found there again."""
+    return value.origin is not None or isinstance(value.unit, (Class, Module))
 
 
 def _objects(values: Values) -> set[ast.AST]:

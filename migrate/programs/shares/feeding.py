@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from migrate.programs.loops import LoopFact
 
 GROWING = frozenset({"append", "extend", "add", "update"})
+_DEEPEST = 2  # methods of one object between the one that is called and the one that keeps something
 
 
 def fed(facts: Facts, loop: LoopFact, root: ast.AST) -> dict[str, list[ast.Call]]:
@@ -89,7 +90,9 @@ def classes(facts: Facts, call: ast.Call) -> Iterator[Class]:
 def _is_feeding(facts: Facts, loop: LoopFact, call: ast.Call) -> bool:
     of = receiver(facts, call)
     is_named = isinstance(of, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(of) != "self"
-    if not is_named or not any(classes(facts, call)) or not any(map(_changes, facts.targets(call))):
+    if not is_named or not any(classes(facts, call)):
+        return False
+    if not any(_changes(facts, method) for method in facts.targets(call)):
         return False
     return of is not call.func or _is_fed_by_call(facts, loop, call)
 
@@ -133,15 +136,25 @@ def _holder(over: ast.expr, target: ast.expr, name: str) -> ast.expr | None:
     return over.args[at] if over.args and isinstance(over.args[at], (ast.Name, ast.Attribute)) else None
 
 
-def _changes(method: Function) -> bool:
-    """Whether a method changes its object, or what that holds."""
+def _changes(facts: Facts, method: Function, depth: int = _DEEPEST) -> bool:
+    """Whether a method changes its object, or what that holds: itself, or by another that it hands something on to."""
     own = method.positional[0].arg if method.positional else ""
     for node in walk(method.node):
         kept: list[ast.expr] = []
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             kept = targets_of(node)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
-            kept = [node.func.value] if node.args or node.keywords else []
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if ast.unparse(node.func.value) == own and depth and _hands_on(method, node):
+                if any(_changes(facts, inner, depth - 1) for inner in facts.targets(node)):
+                    return True
+            is_growing = node.func.attr in GROWING and (node.args or node.keywords)
+            kept = [node.func.value] if is_growing else []
         if any(own in reads(target) and not isinstance(target, ast.Name) for target in kept):
             return True
     return False
+
+
+def _hands_on(method: Function, call: ast.Call) -> bool:
+    """Whether a call is given what its method was: `self.add(loss)`."""
+    given = {name for argument in arguments(call) for name in reads(argument)}
+    return bool(given & {each.arg for each in method.positional[1:]})

@@ -18,6 +18,26 @@ class Accuracy:
     def value(self):
         return self.right / self.seen
 """
+#: It keeps what it is given by a method of its own, which hands it on.
+LOG = """\
+class Log:
+    def __init__(self):
+        self.sums = {"right": 0, "seen": 0}
+    def __call__(self, output, y):
+        if y is not None:
+            self.step(output, y)
+    def add(self, output, y):
+        self.step(output, y)
+    def show(self, output, y):
+        self.begin()
+    def begin(self):
+        self.seen = 0
+    def step(self, output, y):
+        self.sums["right"] += (output > y).sum().item()
+        self.sums["seen"] += y.size(0)
+    def value(self):
+        return self.sums["right"] / self.sums["seen"]
+"""
 #: What is set to anything is no sum that can be joined.
 BEGIN = """\
     def begin(self, right):
@@ -83,6 +103,21 @@ FED = {
         "metrics",
     ),
 }
+
+
+@pytest.mark.parametrize("step", ["log(output, y)", "log.add(output, y)"])
+def test_what_a_method_hands_on_to_another_is_told(convert_text, programs, step):
+    holes = {"setup": LOG, "made": "log = Log()", "step": step, "end": "print(log.value())"}
+    report, _ = convert_text(programs(holes)[0])
+
+    assert "log, read after this loop, is of one process's share of the data" in notes(report)
+
+
+def test_a_method_that_hands_nothing_on_keeps_nothing(convert_text, programs):
+    holes = {"setup": LOG, "made": "log = Log()", "step": "log.show(output, y)", "end": "print(log.value())"}
+    report, _ = convert_text(programs(holes)[0])
+
+    assert not notes(report)
 
 
 @pytest.mark.parametrize("name", FED)
