@@ -223,6 +223,35 @@ def test_a_writer_that_is_asked_for_its_folder_is_told(convert_text):
     assert ["every process makes this writer" in note for note in notes(report)] == [True]
 
 
+KEPT = """\
+def step(config, loss):
+    config{place}.add_scalar("loss", loss)
+"""
+
+
+@pytest.mark.parametrize("place", ["['writer']", ".writer"])
+@pytest.mark.parametrize(
+    ("imports", "made", "is_seen"),
+    [
+        ("from elsewhere import config", "", False),  # nobody sees what `config` holds: all take the writer from it
+        ("import importlib", "config = importlib.import_module('settings').CONFIG", False),
+        ("import argparse", "config = argparse.Namespace()", True),
+    ],
+)
+def test_a_writer_that_is_kept_in_an_object(convert_text, programs, place, imports, made, is_seen):
+    holes = {
+        "imports": f"from torch.utils.tensorboard import SummaryWriter\n{imports}",
+        "setup": KEPT.format(place=place),
+        "ready": f"{made}\nconfig{place} = SummaryWriter()",
+        "step": "step(config, loss.item())",
+    }
+    report, result = convert_text(programs(holes)[0])
+
+    assert (f"if accelerator.is_main_process:\n    config{place} = " in result) == is_seen
+    assert ("if accelerator.is_main_process:\n            step(config" in result) == is_seen
+    assert ["every process makes this writer" in note for note in notes(report)] == [True] * (not is_seen)
+
+
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
