@@ -14,6 +14,7 @@ from migrate.analysis.units import Function, Module
 from migrate.programs.chance import initial
 from migrate.programs.chance.environments import is_game
 from migrate.programs.reach.callees import reached
+from migrate.programs.values.takes import begun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,6 +97,18 @@ def is_draw(facts: Facts, call: ast.Call) -> bool:
     return any(name.startswith(data.RANDOM_PREFIXES) and name not in data.RANDOM_SEEDS for name in facts.called(call))
 
 
+def draws(facts: Facts, node: ast.AST) -> bool:
+    """Whether code draws random numbers itself: a library's call, or a pass over a loader that begins."""
+    return begins_pass(facts, node) or (isinstance(node, ast.Call) and is_draw(facts, node))
+
+
+def begins_pass(facts: Facts, node: ast.AST) -> bool:
+    """Whether a pass over a loader begins, for which PyTorch draws a seed: `iter(loader)`, `for x, y in loader:`."""
+    if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+        return bool(facts.loaders(facts.values(node.iter)))
+    return isinstance(node, ast.Call) and bool(begun(facts, node))
+
+
 class Drawing(dict[Function, bool]):
     """Whether functions, or others of the project that they call, draw random numbers: each is looked at once."""
 
@@ -105,7 +118,7 @@ class Drawing(dict[Function, bool]):
 
     def __missing__(self, unit: Function) -> bool:
         nodes = (node for each in reached(self._facts, [unit]) for node in self._facts.own(each))
-        self[unit] = any(isinstance(node, ast.Call) and is_draw(self._facts, node) for node in nodes)
+        self[unit] = any(draws(self._facts, node) for node in nodes)
         return self[unit]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.data import SPLITS
 from migrate.analysis.units import Function
-from migrate.programs.chance.calls import is_draw
+from migrate.programs.chance.calls import begins_pass, is_draw
 from migrate.programs.chance.draws import Draws
 from migrate.programs.chance.hub import draws_from_numpy, is_seeded_by_system
 from migrate.programs.chance.made_up import made_up_data
@@ -72,10 +72,11 @@ def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, 
 
 def draws_above_data(facts: Facts, loops: Loops, program: Program, node: ast.AST) -> bool:
     """Whether code draws from a stream from which data are made up or chosen below: who leaves it out has others."""
-    inside = [call for call in ast.walk(node) if isinstance(call, ast.Call)]
-    units = reached(facts, (unit for call in inside for unit in facts.targets(call)))
-    inner = [call for unit in units for call in facts.own(unit) if isinstance(call, ast.Call)]
-    drawn = {library for call in (*inside, *inner) for library in _drawn_from(facts, call)}
+    inside = list(ast.walk(node))
+    calls = (call for call in inside if isinstance(call, ast.Call))
+    units = reached(facts, (unit for call in calls for unit in facts.targets(call)))
+    inner = [each for unit in units for each in facts.own(unit)]
+    drawn = {library for each in (*inside, *inner) for library in _drawn_from(facts, each)}
     if not drawn:
         return False
     own = {*inside, *inner}
@@ -86,8 +87,11 @@ def draws_above_data(facts: Facts, loops: Loops, program: Program, node: ast.AST
     )
 
 
-def _drawn_from(facts: Facts, call: ast.Call) -> set[str]:
-    return {name.partition(".")[0] for name in facts.called(call)} if is_draw(facts, call) else set()
+def _drawn_from(facts: Facts, node: ast.AST) -> set[str]:
+    if begins_pass(facts, node):
+        return {"torch"}
+    is_drawing = isinstance(node, ast.Call) and is_draw(facts, node)
+    return {name.partition(".")[0] for name in facts.called(node)} if is_drawing else set()
 
 
 def _may_be_below(facts: Facts, node: ast.AST, call: ast.Call) -> bool:

@@ -17,7 +17,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import COMPREHENSIONS, unused_name
-from migrate.programs.chance.calls import Drawing, is_draw
+from migrate.programs.chance.calls import Drawing, draws
 from migrate.programs.chance.splits import draws_above_data
 from migrate.programs.conversion import reaches_model, runs_model, takes
 
@@ -39,9 +39,7 @@ class Computed:
 
 def needs_all(conversion: Conversion, node: ast.AST) -> bool:
     """Whether all processes must come to some code: it runs a model or a loader, trains, or draws what all draw."""
-    return reaches_model(conversion, node) or any(
-        _draws(conversion, inner) for inner in ast.walk(node) if isinstance(inner, ast.Call)
-    )
+    return reaches_model(conversion, node) or any(_draws(conversion, inner) for inner in ast.walk(node))
 
 
 def computed(conversion: Conversion, statement: ast.stmt) -> Computed | None:
@@ -67,9 +65,10 @@ def _outermost(conversion: Conversion, statement: ast.stmt) -> list[ast.Call]:
     return [call for call in running if id(call) not in within]
 
 
-def _draws(conversion: Conversion, call: ast.Call) -> bool:
-    """Whether a call draws what all processes draw alike; where loaders deal data out: above data that are chosen."""
+def _draws(conversion: Conversion, node: ast.AST) -> bool:
+    """Whether code draws what all processes draw alike; where loaders deal data out: above data that are chosen."""
     facts, program = conversion.facts, conversion.program
-    if not is_draw(facts, call) and not any(facts.once(Drawing)[unit] for unit in facts.targets(call)):
+    entered = facts.targets(node) if isinstance(node, ast.Call) else ()
+    if not draws(facts, node) and not any(facts.once(Drawing)[unit] for unit in entered):
         return False
-    return not program.training_loaders or draws_above_data(facts, conversion.loops, program, call)
+    return not program.training_loaders or draws_above_data(facts, conversion.loops, program, node)

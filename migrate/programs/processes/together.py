@@ -42,37 +42,43 @@ class Together:
     def __init__(self, facts: Facts, sources: Sources) -> None:
         self._facts = facts
         self._sources = sources
-        self._of: dict[Function, Joint | None] = {}
+        self._of: dict[tuple[Function, bool], Joint | None] = {}
 
-    def inside(self, nodes: Iterable[ast.AST]) -> Iterator[Joint]:
-        """What is entered when these statements or expressions run, through the functions that they call, too."""
+    def inside(self, nodes: Iterable[ast.AST], *, is_early: bool = False) -> Iterator[Joint]:
+        """What is entered when these statements or expressions run, through the functions that they call, too.
+
+        `is_early`: they run before anything is prepared, so only collectives are.
+        """
         for root in nodes:
             for node in [] if isinstance(root, (*FUNCTIONS, ast.ClassDef)) else _inside(root):
-                if (joint := self._joint(node)) is not None:
+                if (joint := self._joint(node, is_early)) is not None:
                     yield joint
                 elif isinstance(node, ast.Call):
-                    yield from self._called(node)
+                    yield from self._called(node, is_early or self._is_before(node))
 
-    def _called(self, call: ast.Call) -> Iterator[Joint]:
+    def _called(self, call: ast.Call, is_early: bool) -> Iterator[Joint]:
         for unit in self._facts.targets(call):
-            if (joint := self._in_function(unit)) is not None:
+            if (joint := self._in_function(unit, is_early)) is not None:
                 line = line_of(joint.node)
                 yield Joint(call, f"{ast.unparse(call.func)}(), which comes to {joint.what} in line {line}")
                 return
 
-    def _in_function(self, unit: Function) -> Joint | None:
-        if unit not in self._of:
-            self._of[unit] = None  # while it is being looked into
-            self._of[unit] = next(self.inside(unit.body), None)
-        return self._of[unit]
+    def _in_function(self, unit: Function, is_early: bool) -> Joint | None:
+        key = unit, is_early
+        if key not in self._of:
+            self._of[key] = None  # while it is being looked into
+            self._of[key] = next(self.inside(unit.body, is_early=is_early), None)
+        return self._of[key]
 
-    def _joint(self, node: ast.AST) -> Joint | None:
+    def _joint(self, node: ast.AST, is_early: bool) -> Joint | None:
+        if isinstance(node, ast.Call) and (named := self._collective(node)) is not None:
+            return named
+        if is_early:
+            return None
         if isinstance(node, (ast.For, ast.AsyncFor)):
             if self._facts.loaders(self._facts.values(node.iter)) & self._prepared:
                 return Joint(node, f"the loop over {ast.unparse(node.iter)}")
         elif isinstance(node, ast.Call):
-            if (named := self._collective(node)) is not None:
-                return named
             if self._is_prepared(self._facts.values(node.func), Role.MODEL, node.func, node):
                 return Joint(node, f"the prepared {ast.unparse(node.func)}()")
             if self._takes(node) and not self._is_before(node):

@@ -98,3 +98,56 @@ def test_what_draws_where_no_data_are_chosen_below_is_left_to_one(convert_text, 
     _, result = convert_text(SHOWN.format(first=first, second=second))
 
     assert GUARDED in result
+
+
+PASSES = """
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset, random_split
+
+
+def show(loader):
+{body}
+    plt.savefig("shown")
+
+
+torch.manual_seed(0)
+rows = TensorDataset(torch.ones(8, 3))
+{first}
+{second}
+loader = DataLoader(train, batch_size=4)
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for (x,) in loader:
+    optimizer.zero_grad()
+    loss = model(x).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+PASS = {
+    "a batch": "    plt.imshow(next(iter(loader))[0])",
+    "all batches": "    for (x,) in loader:\n        plt.imshow(x)",
+}
+LOOK = "show(DataLoader(rows, batch_size=4))"
+CHOICE = "train, rest = random_split(rows, [4, 4])"
+
+
+@pytest.mark.parametrize("name", PASS)
+def test_a_pass_over_a_loader_draws_from_the_stream_that_splits(convert_text, name):
+    _, result = convert_text(PASSES.format(body=PASS[name], first=LOOK, second=CHOICE))
+
+    assert f"\n{LOOK}\n" in result
+    assert "    if accelerator.is_main_process:\n        plt." in result
+
+
+EACH = "for (x,) in DataLoader(rows, batch_size=4):\n    plt.imshow(x)"
+
+
+@pytest.mark.parametrize("is_above", [True, False])
+def test_a_pass_below_the_split_is_left_to_one(convert_text, is_above):
+    first, second = (EACH, CHOICE) if is_above else (CHOICE, EACH)
+    _, result = convert_text(PASSES.format(body="    pass", first=first, second=second))
+    guarded = "if accelerator.is_main_process:\n    " + EACH.replace("\n", "\n    ")
+
+    assert (guarded in result) == (not is_above)

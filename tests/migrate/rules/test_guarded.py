@@ -143,6 +143,25 @@ def test_nothing_is_found(name):
     assert report.exit_status(Mode.CHECK) == 0
 
 
+PREPARING = "loader, model, optimizer = accelerator.prepare"
+EARLY = PROGRAM.replace("{case}", "pass").replace(PREPARING, "{early}\n" + PREPARING)
+
+
+@pytest.mark.parametrize(
+    ("early", "is_found"),
+    [
+        (f"{MAIN}print(evaluate(model, loader))", False),  # nothing is prepared yet
+        (f"def show():\n    return evaluate(model, loader)\n{MAIN}print(show())", False),
+        (f"{MAIN}print(both(torch.ones(1)))", True),
+    ],
+)
+def test_a_function_that_is_called_before_anything_is_prepared(early, is_found):
+    source = EARLY.replace("{early}", early).encode()
+    report = run_text(source, "train.py", Options(mode=Mode.CHECK))
+
+    assert bool(report.of(Kind.FAULT)) == is_found
+
+
 def test_programs_without_an_accelerator_are_not_asked():
     source = "import torch.distributed as dist\nif dist.get_rank() == 0:\n    dist.barrier()\n"
     report = run_text(source.encode(), "train.py", Options(mode=Mode.CHECK))
