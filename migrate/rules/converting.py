@@ -16,6 +16,7 @@ from migrate.programs.along import ALONE, Along
 from migrate.programs.conversion import Conversion
 from migrate.programs.conversion import convert as decide
 from migrate.programs.device.moves import moves_of_models
+from migrate.programs.evaluation.orders import orders
 from migrate.programs.home.access import OutOfReach
 from migrate.programs.home.siblings import siblings
 from migrate.programs.limits import limits
@@ -125,7 +126,8 @@ def _programs(
         _hand_over(facts, program, ready)
         program.annotates = options.annotate
         program.is_for_tpu = is_for_tpu(facts, program, options.hardware)
-        program.one_seed = decide_seed(facts, loops, program)
+        drawn = orders(facts, loops, program, can_ask=options.target.value == "runtime")
+        program.one_seed = decide_seed(facts, loops, program, drawn)
     seeded = seeding_along(facts, wanted, among_others=along.seeds)
     for program in wanted:
         program.along = replace(along, seeds=program in seeded)

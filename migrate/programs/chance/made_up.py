@@ -47,7 +47,7 @@ def made_up_data(facts: Facts, draws: Draws, each: Collection[Unit], dealt: Coll
     all processes know the order.
     """
     loaders = {use.node for use in draws.uses if _makes(facts, use.node, Role.LOADER)}
-    shuffling = {call for call in loaders if _shuffles(facts, call)}
+    shuffling = {call for call in loaders if shuffles(facts, call)}
     if not shuffling and not any(_library(facts, draws, use.node) for use in draws.uses if use.unit not in each):
         return {}
     walk = _Walk(facts, draws, each)
@@ -56,7 +56,7 @@ def made_up_data(facts: Facts, draws: Draws, each: Collection[Unit], dealt: Coll
     return found | dict.fromkeys(_passes(facts, draws, passed), "torch")
 
 
-def _shuffles(facts: Facts, loader: ast.Call) -> bool:
+def shuffles(facts: Facts, loader: ast.Call) -> bool:
     """Whether a loader takes its samples in an order that it draws from the stream of all."""
     given = {keyword.arg: keyword.value for keyword in loader.keywords}
     if "generator" in given:

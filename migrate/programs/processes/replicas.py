@@ -8,6 +8,8 @@ them has seen.
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import distributed
@@ -44,15 +46,23 @@ if TYPE_CHECKING:
     from migrate.programs.processes.sameness import Sameness
 
 
+_NONE: Mapping[ast.Call, Choice] = MappingProxyType({})
+
+
 def without_loader(program: Program) -> tuple[LoopFact, ...]:
     """The training loops of a program that run over no DataLoader."""
     return tuple(loop for loop in program.training if not loop.loaders)
 
 
-def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
-    """The seed that all processes of a program take, where it has none of its own and needs one."""
+def decide_seed(
+    facts: Facts, loops: Loops, program: Program, orders: Mapping[ast.Call, Choice] = _NONE
+) -> OneSeed | None:
+    """The seed that all processes of a program take, where it has none of its own and needs one.
+
+    `orders`: what else must be drawn alike where loaders deal data out.
+    """
     if program.training_loaders:
-        apart = splits_apart(facts, loops, program)
+        apart = splits_apart(facts, loops, program, orders)
         return seed_of_splits(facts, program, apart) if apart else None
     replicas = without_loader(program)
     missing = chance(facts, loops, program) if replicas else []
@@ -64,9 +74,11 @@ def decide_seed(facts: Facts, loops: Loops, program: Program) -> OneSeed | None:
     return seed if any(_parting(facts, loops, program, replicas, trusting=False)) else None
 
 
-def splits_apart(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, Choice]:
+def splits_apart(
+    facts: Facts, loops: Loops, program: Program, orders: Mapping[ast.Call, Choice] = _NONE
+) -> dict[ast.Call, Choice]:
     """Where each process would have, or choose, data of its own, for the loaders that are then dealt out."""
-    chosen = chosen_data(facts, loops, program) if program.training_loaders else {}
+    chosen = chosen_data(facts, loops, program) | orders if program.training_loaders else {}
     chosen |= dict.fromkeys(first_runs(facts, loops, program) if program.training_loaders else (), Choice("torch"))
     missing = chance(facts, loops, program) if chosen else []
     return {

@@ -1,0 +1,44 @@
+"""Evaluations that every process runs in full over a loader that shuffles: all must come to the same order.
+
+    val_loader = DataLoader(data, batch_size=24, shuffle=True, drop_last=True)
+
+Such a loader is not prepared, so each process draws the order from its own stream. What the last batch holds, or leaves
+out, is part of a mean of batches: a program that stops by it, or sets its rate by it, would part ways.
+"""
+
+from __future__ import annotations
+
+import ast
+from types import NoneType
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import argument_at
+from migrate.programs.chance.made_up import shuffles
+from migrate.programs.chance.splits import Choice
+from migrate.programs.evaluation.passes import evaluations, handed_out_loaders, prepared_loaders
+
+if TYPE_CHECKING:
+    from migrate.analysis.facts import Facts
+    from migrate.programs.loops import LoopFact, Loops
+    from migrate.programs.program import Program
+
+_SHUFFLE = 2  # its place among the arguments of a DataLoader
+
+
+def orders(facts: Facts, loops: Loops, program: Program, *, can_ask: bool) -> dict[ast.Call, Choice]:
+    """A call in each of these loops: which rows it meets is drawn when the loop begins."""
+    if program.home is None or not any(_shuffles(facts, loop) for loop in program.evaluation):
+        return {}
+    handed_out = handed_out_loaders(facts) - program.training_loaders
+    _, in_full = evaluations(facts, loops, program, handed_out, can_ask=can_ask)
+    prepared = {o for named in prepared_loaders(program, in_full, handed_out) for o in named.origins}
+    raw = (each.loop for each in in_full if _shuffles(facts, each.loop) and each.loop.loaders - prepared)
+    calls = (next((node for node in ast.walk(loop.node) if isinstance(node, ast.Call)), None) for loop in raw)
+    return {call: Choice("torch") for call in calls if call is not None}
+
+
+def _shuffles(facts: Facts, loop: LoopFact) -> bool:
+    """Whether one of the loaders of a loop is seen to shuffle, by the stream of all; not where a flag says so."""
+    made = [source for source in map(facts.source, loop.loaders) if isinstance(source, ast.Call)]
+    told = {each: argument_at(each, _SHUFFLE, "shuffle") for each in made}
+    return any(shuffles(facts, each) for each in made if isinstance(told[each], (ast.Constant, NoneType)))
