@@ -90,8 +90,9 @@ def draws_above_data(facts: Facts, loops: Loops, program: Program, node: ast.AST
 def _drawn_from(facts: Facts, node: ast.AST) -> set[str]:
     if begins_pass(facts, node):
         return {"torch"}
-    is_drawing = isinstance(node, ast.Call) and is_draw(facts, node)
-    return {name.partition(".")[0] for name in facts.called(node)} if is_drawing else set()
+    if not isinstance(node, ast.Call) or not is_draw(facts, node):
+        return set()
+    return {name.partition(".")[0] for name in facts.called(node)}
 
 
 def _may_be_below(facts: Facts, node: ast.AST, call: ast.Call) -> bool:

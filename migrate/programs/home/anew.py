@@ -124,18 +124,18 @@ def _in_turn(facts: Facts, named: Named) -> Iterator[Named]:
 
     What a function is handed and gives back, `optimizer = set_rate(optimizer, epoch)`, is the one that there was.
     """
-    assert named.unit is not None
+    unit = named.unit
+    assert unit is not None
     given = [each for each in named.statements if not is_handed_back(facts, each, named.target)]
     made = sorted(given or named.statements, key=lambda statement: statement.lineno)
-    named = replace(named, statements=tuple(made))
     between = range((made[0].end_lineno or made[0].lineno) + 1, made[-1].lineno)
-    nodes = (node for node in facts.own(named.unit) if isinstance(node, (ast.Name, ast.Attribute)))
+    nodes = (node for node in facts.own(unit) if isinstance(node, (ast.Name, ast.Attribute)))
     read = (node for node in nodes if node.lineno in between and isinstance(node.ctx, ast.Load))
     if not any(ast.unparse(node) == named.target for node in read):
-        yield named
+        yield replace(named, statements=tuple(made))
         return
     for statement in made:
-        bindings = (b for b in facts.bindings_in(named.unit) if b.statement is statement and b.target == named.target)
+        bindings = (b for b in facts.bindings_in(unit) if b.statement is statement and b.target == named.target)
         mine = frozenset(o for binding in bindings for o in origins(binding.values, named.role)) & named.origins
         yield replace(named, statements=(statement,), origins=mine or named.origins)
 

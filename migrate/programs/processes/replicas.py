@@ -78,7 +78,7 @@ def splits_apart(
     facts: Facts, loops: Loops, program: Program, orders: Mapping[ast.Call, Choice] = _NONE
 ) -> dict[ast.Call, Choice]:
     """Where each process would have, or choose, data of its own, for the loaders that are then dealt out."""
-    chosen = chosen_data(facts, loops, program) | orders if program.training_loaders else {}
+    chosen = {**chosen_data(facts, loops, program), **orders} if program.training_loaders else {}
     chosen |= dict.fromkeys(first_runs(facts, loops, program) if program.training_loaders else (), Choice("torch"))
     missing = chance(facts, loops, program) if chosen else []
     return {
