@@ -18,7 +18,7 @@ from migrate.analysis.in_hand import are_in_hand
 from migrate.analysis.known import decorators as known
 from migrate.analysis.members import PLAIN, PROPERTIES, decorators
 from migrate.analysis.roles import Role, Value
-from migrate.analysis.second_names import is_second_name
+from migrate.analysis.second_names import is_only_listed, is_second_name
 from migrate.analysis.syntax import is_only_asked
 from migrate.analysis.units import Call, Class, Function
 
@@ -179,7 +179,8 @@ class Signatures:
         handed, is_called = self._handed_over(unit), isinstance(parent, ast.Call) and parent.func is node
         if is_called or node in handed or parent in handed or is_only_asked(parents, node):
             return True
-        if is_second_name(self._facts.tree(node), self._facts.unit(node), node):
+        tree = self._facts.tree(node)
+        if is_second_name(tree, self._facts.unit(node), node) or is_only_listed(tree, node):
             return True
         if role is Role.CLASS and isinstance(parent, (ast.Attribute, ast.ClassDef, ast.ExceptHandler)):
             return not (isinstance(parent, ast.ClassDef) and node in parent.decorator_list)

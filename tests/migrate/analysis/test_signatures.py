@@ -121,6 +121,21 @@ def test_can_change(name, tmp_path):
     assert len(signature.sites) == 1
 
 
+LISTED = {
+    "alone": ("__all__ = (train,)", True),
+    "and read": ("__all__ = [train]\nfor each in __all__:\n    each(2)", False),
+    "beside another name": ("steps = __all__ = [train]", False),
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_function_that_a_module_lists_among_what_it_exports(name, tmp_path):
+    text, can_change = LISTED[name]
+    signature = signature_of(tmp_path, "def train(model): ...\ntrain(1)\n" + text)
+
+    assert (signature.obstacles == ()) == can_change
+
+
 ASKED = {
     "for its truth": "if not train: ...",
     "in a part of a test": "while train and other: ...",
