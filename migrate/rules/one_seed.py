@@ -19,8 +19,8 @@ Beside loaders the same seed is set where data are made up, split or chosen at r
 `random_split`, `np.random.shuffle(indices)`) and nothing seeds that: each process would train on other data, and keep
 others for the evaluation. What is drawn anew for each sample may be each process's own. The seed is set, too, where
 layers set their parameters by the batch of a first run (ActNorm): each process would set others. So it is where every
-process runs an evaluation in full over a loader that shuffles: what the last batch holds, or leaves out, is another
-thing in each order, and a program that stops by its figure would part ways.
+process runs an evaluation in full over a loader that shuffles, or a data set that draws for each sample: what the last
+batch holds, or leaves out, is another thing in each order, and a program that stops by its figure would part ways.
 What the program has seeded itself by then goes on where the main process is, as on one process:
 
     torch.manual_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])

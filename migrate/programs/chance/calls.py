@@ -53,6 +53,13 @@ def draws_samples(facts: Facts, cls: Class) -> str | None:
     return f"{cls.node.name}.{drawing.name}() draws what its samples are" if drawing is not None else None
 
 
+def drawn_for_samples(facts: Facts, cls: Class) -> set[str]:
+    """The libraries from whose streams a data set of the project draws when it gets a sample."""
+    nodes = (node for unit in reached(facts, _of_samples(cls)) for node in facts.own(unit))
+    calls = [node for node in nodes if isinstance(node, ast.Call) and is_draw(facts, node)]
+    return {name.partition(".")[0] for call in calls for name in facts.called(call)}
+
+
 def _of_samples(cls: Class) -> set[Function]:
     """The methods that get a sample, those that these name, and those that are kept: `self.load = self.load_noisy`."""
     found: set[Function] = set()
