@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import targets_of
+from migrate.programs.processes.group_settings import is_same_setting
 from migrate.programs.values.sources import hidden
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def item_of(node: ast.expr) -> tuple[ast.expr, Item] | None:
 
 def is_same_item(facts: Facts, sameness: Sameness, node: ast.expr, item: Item) -> bool:
     """Whether what stands under a key of a container is the same on all processes, as far as the key tells it apart."""
+    if not sameness.trusting and is_same_setting(facts, sameness, node, item.key):
+        return True
     if Role.INSTANCE in roles(facts.values(node)):
         return sameness.same(node)
     if isinstance(node, (ast.Name, ast.Attribute)):

@@ -9,6 +9,8 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
     from migrate.programs.program import Program
 
@@ -22,17 +24,21 @@ def is_scheduled(facts: Facts, program: Program, target: ast.expr) -> bool:
         return False
     if target.slice.value not in _SCHEDULED:
         return False
-    groups = [target.value]
-    if isinstance(target.value, ast.Name):
-        loops = (loop for loop in facts.tree(target).loops(target) if isinstance(loop, ast.For))
+    held = next(optimizers_of(facts, target.value), None)
+    if held is None:
+        return False
+    made = origins(facts.values(held), Role.OPTIMIZER)
+    return not made or bool(made & {origin for named in program.optimizers for origin in named.origins})
+
+
+def optimizers_of(facts: Facts, group: ast.expr) -> Iterator[ast.expr]:
+    """What holds a group: `optimizer` of `optimizer.param_groups[0]`, and of a name of a loop over these."""
+    groups = [group]
+    if isinstance(group, ast.Name):
+        loops = (loop for loop in facts.tree(group).loops(group) if isinstance(loop, ast.For))
         groups += [
-            loop.iter
-            for loop in loops
-            if target.value.id in {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+            loop.iter for loop in loops if group.id in {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
         ]
-    for inner in (node for group in groups for node in walk(group)):
+    for inner in (node for each in groups for node in walk(each)):
         if isinstance(inner, ast.Attribute) and inner.attr == "param_groups":
-            made = origins(facts.values(inner.value), Role.OPTIMIZER)
-            mine = {origin for named in program.optimizers for origin in named.origins}
-            return not made or bool(made & mine)
-    return False
+            yield inner.value

@@ -44,6 +44,14 @@ for step in range(100):
         break
 """
 CONVERTED = {
+    "a rate that goes on from the one it was": (
+        (
+            "for epoch in range(9):\n    for group in optimizer.param_groups:\n        if group['lr'] > 0.01:\n"
+            "            group['lr'] = group['lr'] * 0.9\n    x = rows\n    STEP\n"
+            "    if optimizer.param_groups[0]['lr'] < 0.02:\n        break"
+        ),
+        "",
+    ),
     "slices": ("for i in range(0, len(rows), 4):\n    x = rows[i:i + 4]\n    STEP", ""),
     "a shuffled order": ("for i in torch.randperm(len(rows)).split(4):\n    x = rows[i]\n    STEP", ""),
     "batches of random samples": (
@@ -277,6 +285,24 @@ REFUSED = {
         ),
         "",
         "the learning rate is set here by",
+    ),
+    "a rate that goes on from one that a loss has set": (
+        (
+            "for step in range(100):\n    x = rows[torch.randperm(16)[:4]]\n    STEP\n"
+            "    if step == 9:\n        optimizer.param_groups[0]['lr'] = 0.1 * loss.item()\n"
+            "    for group in optimizer.param_groups:\n        group['lr'] = group['lr'] * 0.9"
+        ),
+        "",
+        "the learning rate is set here by group['lr'] * 0.9",
+    ),
+    "a stop at a rate that a scheduler lowers by chance": (
+        (
+            "scheduler = optim.lr_scheduler.StepLR(optimizer, 1)\nfor step in range(100):\n"
+            "    x = rows[torch.randperm(16)[:4]]\n    STEP\n    if random.random() < 0.5:\n        scheduler.step()\n"
+            "    if optimizer.param_groups[0]['lr'] < 0.01:\n        break"
+        ),
+        "",
+        "decided here by optimizer.param_groups[0]['lr'] < 0.01",
     ),
     "a plateau by a loss": (
         (
