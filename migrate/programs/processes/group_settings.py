@@ -1,7 +1,7 @@
-"""What an optimizer holds for a group of its parameters beside these: `group["lr"]`, by which programs lower their rates.
+"""What an optimizer holds for a group of its parameters beside these: `group["lr"]`, by which programs lower rates.
 
-It is what the optimizer was made with, and what has been set since, by the program or by a scheduler. That all of this is
-the same on all processes needs no seed: the weights beside it are drawn, and nothing here goes by them.
+It is what the optimizer was made with, and what has been set since, by the program or by a scheduler. That all of this
+is the same on all processes needs no seed: the weights beside it are drawn, and nothing here goes by them.
 """
 
 from __future__ import annotations
