@@ -109,7 +109,7 @@ class Draws:
         """The calls that are made before the accelerator stands at its place, without those in functions."""
         start = self._program.start
         assert start is not None
-        return self._before(start, spot.statement.lineno + (spot.where == "after"), set())
+        return self._before(start, spot.statement.lineno + (spot.where == "after"), set(), spot.statement)
 
     def _is_looked_at(self, call: ast.Call) -> bool:
         """Whether only the type or the size of what a call gives is asked for."""
@@ -186,9 +186,13 @@ class Draws:
 
     # --- what runs before -------------------------------------------------------------------------------------------
 
-    def _before(self, unit: Unit, line: int, seen: set[int]) -> Iterator[ast.Call]:
-        """The calls that are made before a line of a unit runs, without those in the functions that they enter."""
-        yield from (n for n in self._facts.own(unit) if isinstance(n, ast.Call) and n.lineno < line)
+    def _before(self, unit: Unit, line: int, seen: set[int], place: ast.AST) -> Iterator[ast.Call]:
+        """The calls that are made before a line of a unit runs, without those in the functions that they enter.
+
+        `place`: what is run there; whoever comes to it has not taken the other arms of the branches around it.
+        """
+        above = [n for n in self._facts.own(unit) if isinstance(n, ast.Call) and n.lineno < line]
+        yield from (call for call in above if not self._is_in_other_arm(call, place))
         if isinstance(unit, Module) or id(unit) in seen:
             return
         if not seen:
@@ -197,7 +201,20 @@ class Draws:
         calls = self._facts.callers(unit)
         for call in calls:
             first = min((c.node.lineno for c in calls if self._is_sure(c, call)), default=call.node.lineno)
-            yield from self._before(call.caller, first, seen)
+            yield from self._before(call.caller, first, seen, call.node)
+
+    def _is_in_other_arm(self, call: ast.Call, place: ast.AST) -> bool:
+        """Whether a call and a place are in two arms of one branch, and no loop comes to both."""
+        tree = self._facts.tree(place)
+        if not set(tree.loops(call)).isdisjoint(tree.loops(place)):
+            return False
+        branches = (above for above in tree.up(place) if isinstance(above, ast.If))
+        arms = ((each.body, each.orelse) for each in branches)
+        return any(
+            tree.in_block(place, one) is not None and tree.in_block(call, other) is not None
+            for body, orelse in arms
+            for one, other in ((body, orelse), (orelse, body))
+        )
 
     def _is_sure(self, first: Call, call: Call) -> bool:
         """Whether a call is made before another one whenever that is: then there is an accelerator by then."""

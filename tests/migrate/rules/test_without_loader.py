@@ -451,6 +451,53 @@ def test_a_model_that_nobody_trains_is_made_before_the_device_is_known(convert_t
     assert result.index("set_seed(b") < result.index("self.target = Net()")
 
 
+COMMANDS = """
+import sys
+import torch
+from torch import nn, optim
+
+def show():
+    print(torch.randn(4))
+
+def train():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    goal = torch.load("goal.pt").to(device)
+    image = torch.rand(4, device=device, requires_grad=True)
+    optimizer = optim.SGD([image], lr=0.1)
+    for step in range(9):
+        loss = (image - goal).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def main():
+    if sys.argv[1] == "show":
+        show()
+    elif sys.argv[1] == "train":
+        train()
+
+main()
+"""
+
+
+def test_what_another_command_draws_is_not_drawn_before(convert_text):
+    report, result = convert_text(COMMANDS)
+
+    assert kept(report) == []
+    assert "set_seed(b" in result
+
+
+@pytest.mark.parametrize("both", [("elif", "if"), ("    if sys.argv[1] == \"show\":\n    ", "")], ids=["if", "always"])
+def test_what_may_be_drawn_before_the_training(convert_text, both):
+    source = COMMANDS.replace(*both).replace("    elif", "    if")
+    report, result = convert_text(source)
+
+    assert result.strip() == source.strip()
+    assert kept(report) == [
+        ("MIG123", "show() draws something here, before there is an accelerator to agree on a seed with")
+    ]
+
+
 def test_weights_alone_need_no_seed(convert_text):
     report, result = convert_text(program("for step in range(9):\n    x = rows\n    STEP", ""))
 
