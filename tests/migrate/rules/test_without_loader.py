@@ -487,7 +487,7 @@ def test_what_another_command_draws_is_not_drawn_before(convert_text):
     assert "set_seed(b" in result
 
 
-@pytest.mark.parametrize("both", [("elif", "if"), ("    if sys.argv[1] == \"show\":\n    ", "")], ids=["if", "always"])
+@pytest.mark.parametrize("both", [("elif", "if"), ('    if sys.argv[1] == "show":\n    ', "")], ids=["if", "always"])
 def test_what_may_be_drawn_before_the_training(convert_text, both):
     source = COMMANDS.replace(*both).replace("    elif", "    if")
     report, result = convert_text(source)
