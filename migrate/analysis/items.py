@@ -45,4 +45,6 @@ def _held(state: State, value: Value, node: ast.Subscript, keys: Values, frame: 
         state.store(node, ELEMENT, everything(state, value))
         return frozenset({Value(Role.CONTAINER, node)})
     found = containers.under(state, value, node.slice, frame.keys)
+    if value.role is Role.MODEL and isinstance(node.slice, ast.Slice) and not found:
+        return frozenset({Value(Role.PARAMETERS, value.origin)})  # some layers of a ModuleList, as of model.children()
     return frozenset({value}) if value.role is Role.CHECKPOINT and not found else found

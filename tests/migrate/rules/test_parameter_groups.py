@@ -55,6 +55,30 @@ def test_what_a_method_hands_out_is_the_models(convert_text, name):
     assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in text
 
 
+STACKED = """        self.body = nn.ModuleList()
+        for size in (2, 4):
+            self.body.append(nn.Linear(size, 4))"""
+SLICES = {
+    "whole": "return list(self.body[:1].parameters()) + list(self.body[1:].parameters())",
+    "layer by layer": "return [p for m in self.body[:-1] for p in m.parameters()]",
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_a_slice_of_a_list_of_layers_is_the_models(convert_text, name):
+    source = MODEL.format(body=textwrap.indent(SLICES[name], "        "), given="model.handed_out()")
+    source = source.replace("        self.body = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4))", STACKED)
+    _, text = convert_text(source.replace("self.body(x)", "self.body[1](self.body[0](x))"))
+
+    assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in text
+
+
+def test_a_slice_of_a_list_beside_the_model_is_no_part_of_it(refused_text):
+    source = MODEL.format(body="        return self.parameters()", given="[p for p in others[1:]]")
+    source = source.replace("model = Net()", "model = Net()\nothers = torch.load('others.pt')")
+    refused_text(source, "MIG902", "for x, y in loader", ["not known"])
+
+
 def test_a_layer_in_eval_mode_is_not_the_model(convert_text):
     """`m.eval()` of one layer says nothing of the others."""
     frozen = "for m in model.modules():\n    if isinstance(m, nn.BatchNorm1d):\n        m.eval()\n"
