@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role
+from migrate.analysis.roles import Role, only
 from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function, Module
 from migrate.programs.device.choices import choices
@@ -115,8 +115,13 @@ def _redirect(conversion: Conversion, draft: Draft, move: Move) -> None:
     if device is None:
         return
     is_named = is_choice(conversion.facts, device) or is_users(conversion.facts, device)
-    if is_named or _is_chosen_unseen(conversion, device):
+    if is_named or _is_number(conversion, device) or _is_chosen_unseen(conversion, device):
         draft.rewrite(device, f"{conversion.access.name(call)}.device")
+
+
+def _is_number(conversion: Conversion, device: ast.expr) -> bool:
+    """`x.to(0)`, `x.to(args.gpu)` with `args.gpu = 0`: the number of one GPU, which is that of one process alone."""
+    return only(conversion.facts.values(device), Role.NUMBER) and conversion.access.can_reach(device)
 
 
 def _is_chosen_unseen(conversion: Conversion, device: ast.expr) -> bool:

@@ -8,8 +8,10 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, only
 from migrate.analysis.units import Function
 from migrate.programs.device.devices import is_choice, is_cpu
+from migrate.programs.device.tour import FACTORIES
 from migrate.programs.reach.callees import reached
 from migrate.programs.values.sources import passed
 from migrate.programs.values.users import from_user, is_users
@@ -53,8 +55,14 @@ def _calls(conversion: Conversion) -> Iterator[ast.Call]:
 def _by_keyword(conversion: Conversion) -> Iterator[_Told]:
     for call in _calls(conversion):
         for keyword in call.keywords:
-            if keyword.arg == "device" and _is_chosen_here(conversion.facts, keyword.value):
+            is_here = _is_chosen_here(conversion.facts, keyword.value)
+            if keyword.arg == "device" and (is_here or _is_number(conversion.facts, call, keyword.value)):
                 yield _Told(call, keyword.value, _parameters(conversion.facts, call, keyword))
+
+
+def _is_number(facts: Facts, call: ast.Call, device: ast.expr) -> bool:
+    """`torch.zeros(3, device=0)`: the number of one GPU; others take numbers of other things under that name."""
+    return bool(facts.called(call) & FACTORIES) and only(facts.values(device), Role.NUMBER)
 
 
 def _is_chosen_here(facts: Facts, device: ast.expr) -> bool:

@@ -106,6 +106,20 @@ def test_a_choice_that_asks_only_for_a_gpu_is_the_accelerators(changed):
     )
 
 
+def test_a_number_that_settings_hold(changed):
+    """Where the batches stay on the CPU until they are moved, each process would move them to the GPU of one."""
+    changed(
+        imports="import wave",
+        setup="class Settings:\n    def __init__(self):\n        self.gpu = 0\n\nargs = Settings()",
+        prepare="loader, model, optimizer = accelerator.prepare(\n"
+        "    loader, model, optimizer, device_placement=[False, True, True]\n)",
+        batch=(
+            "wave.show(x, device=0)\nx = x.to(args.gpu)\ny = y.to(0)",
+            "wave.show(x, device=0)\nx = x.to(accelerator.device)\ny = y.to(accelerator.device)",
+        ),
+    )
+
+
 def test_a_question_about_the_batch_is_no_choice_of_a_device(changed):
     changed(batch=("if len(x) > 3:\n    x = x.cuda()", ""))
     changed(
@@ -146,6 +160,11 @@ def test_a_variable_that_asks_for_gradients_stays(changed):
 
 
 REDIRECTED = {
+    "to a number": ("noise = torch.randn(4, 2).to(0)", "noise = torch.randn(4, 2).to(accelerator.device)"),
+    "made on a number": (
+        "noise = torch.zeros(4, 2, device=0)",
+        "noise = torch.zeros(4, 2, device=accelerator.device)",
+    ),
     "cuda": ("noise = torch.randn(4, 2).cuda()", "noise = torch.randn(4, 2).to(accelerator.device)"),
     "to a text": ('noise = torch.randn(4, 2).to("cuda")', "noise = torch.randn(4, 2).to(accelerator.device)"),
     "made there": (
