@@ -138,9 +138,9 @@ def broadcast_object_list(world: World, object_list: list[Any], from_process: in
     return object_list
 
 
-def broadcast_object(world: World, item: Any) -> Any:
+def broadcast_object(world: World, item: Any, call: str = "") -> Any:
     """Rank 0's object on every process (pickled)."""
-    return item if world.size == 1 else _told(world, item, 0, "")
+    return item if world.size == 1 else _told(world, item, 0, call)
 
 
 def _told(world: World, item: Any, source: int, call: str) -> Any:
@@ -158,8 +158,10 @@ def refuse_rank(world: World, rank: int) -> None:
         )
 
 
-def broadcast(world: World, data: Any, from_process: int = 0) -> Any:
+def broadcast(world: World, data: Any, from_process: int = 0, *, call: str = "broadcast") -> Any:
     """One process' values in the tensors of `data` on every process, in place; `data` is given back.
+
+    Every process says first what it calls: what is summed or sent in another call is never taken for this.
 
     Raises:
         CollectiveError: the tensors differ in number, dtype or shape.
@@ -170,12 +172,12 @@ def broadcast(world: World, data: Any, from_process: int = 0) -> Any:
 
     def told(own: list[Tensor]) -> list[Tensor]:
         if is_small(own):
-            received = agreed(world, own, "broadcast", detail=from_process, source=from_process)
+            received = agreed(world, own, call, detail=from_process, source=from_process)
             for index, tensor in enumerate(own):
                 tensor.detach().copy_(received.of(from_process, index))
         else:
-            announce(world, own, "broadcast", detail=from_process)
-            broadcast_tensors(world, [tensor.detach() for tensor in own], from_process, "broadcast")
+            announce(world, own, call, detail=from_process)
+            broadcast_tensors(world, [tensor.detach() for tensor in own], from_process, call)
         return own
 
     return on_tensors(data, told, "broadcast")
@@ -189,7 +191,13 @@ _REDUCTIONS = ("sum", "mean", "max", "none")
 
 
 def reduce(
-    world: World, data: Any, reduction: str = "sum", scale: float = 1.0, *, is_checked: bool | None = None
+    world: World,
+    data: Any,
+    reduction: str = "sum",
+    scale: float = 1.0,
+    *,
+    call: str = "reduce",
+    is_checked: bool | None = None,
 ) -> Any:
     """`data` summed, averaged, or as its largest values over the processes; new tensors, also on one process.
 
@@ -206,7 +214,7 @@ def reduce(
     own = list(leaves(data))
     tensors = [_as_summand(leaf) for leaf in own]
     if world.size > 1 and reduction != "none":
-        _all_reduce(world, [t for t in tensors if t is not None], reduction, is_checked)
+        _all_reduce(world, [t for t in tensors if t is not None], reduction, call, is_checked)
     results = [_finished(t, leaf, reduction, world.size, scale) for t, leaf in zip(tensors, own, strict=True)]
     return with_leaves(data, iter(results))
 
@@ -260,27 +268,27 @@ class _Joined(torch.autograd.Function):
         return gradients[0] if ctx.weight == 1.0 else gradients[0] * ctx.weight, None, None
 
 
-def _all_reduce(world: World, tensors: list[Tensor], reduction: str, is_checked: bool | None) -> None:
+def _all_reduce(world: World, tensors: list[Tensor], reduction: str, call: str, is_checked: bool | None) -> None:
     """In place: what is small in the message that also says what it is, the rest in one collective per dtype."""
     detail = _REDUCTIONS.index(reduction)
     if is_checked is None:
         is_checked = in_host_memory(world.device) or is_on()  # elsewhere it would make the device wait
     if is_checked and is_small(tensors):
-        received = agreed(world, tensors, "reduce", detail=detail)
+        received = agreed(world, tensors, call, detail=detail)
         for index, tensor in enumerate(tensors):
             everywhere = received.stacked(index)  # in rank order, so the result is the same on all
             tensor.copy_(everywhere.amax(0) if reduction == "max" else everywhere.sum(0, dtype=tensor.dtype))
         return
     if is_checked:
-        announce(world, tensors, "reduce", detail)
+        announce(world, tensors, call, detail)
     kind = dist.ReduceOp.MAX if reduction == "max" else dist.ReduceOp.SUM
 
     def summed(flat: Tensor) -> None:
         if flat.dtype is torch.int16:  # neither gloo nor NCCL has sums of these
-            run(dist.all_reduce, "reduce", wide := flat.int(), op=kind)
+            run(dist.all_reduce, call, wide := flat.int(), op=kind)
             flat.copy_(wide)
         else:
-            run(dist.all_reduce, "reduce", torch.view_as_real(flat) if flat.is_complex() else flat, op=kind)
+            run(dist.all_reduce, call, torch.view_as_real(flat) if flat.is_complex() else flat, op=kind)
 
     _flattened(world, tensors, summed)
 

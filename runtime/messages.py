@@ -23,7 +23,7 @@ from torch import Tensor
 
 from runtime.devices import in_host_memory
 from runtime.errors import CollectiveError
-from runtime.watch import SAME_CALLS, place_of_caller, wait
+from runtime.watch import GRADIENTS, place_of_caller, wait, way_out
 from runtime.world import World
 
 DTYPES = (
@@ -43,11 +43,16 @@ _GATHER: Callable[..., Any] = getattr(dist, "all_gather_single", None) or dist.a
 
 _SAME = "Bring the same on every process."
 
+#: What is not called by the script itself, in words that follow "waits in".
+BUFFERS = "the exchange of buffers in a forward"
+BEGINNING = "the start of a pass over a loader"
+BATCH = "the exchange of a loader's batches"
+
 #: What may be called; the number in the message is the place in this list.
 CALLS = (
     "gather", "gather_for_metrics", "reduce", "pad_across_processes", "wait_for_everyone", "gather_object", "broadcast",
-    "broadcast_object_list", "check_trigger", "synchronize_rng_states", "save_state",
-    "load_state", "check_termination", "get_state_dict", "an exchange of the runtime",
+    "broadcast_object_list", "check_trigger", "synchronize_rng_states", "save_state", "load_state",
+    "check_termination", "get_state_dict", GRADIENTS, BUFFERS, BEGINNING, BATCH, "an exchange of the runtime",
 )  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(CALLS)}
 _OTHER = len(CALLS) - 1
@@ -305,7 +310,7 @@ def _check_calls(world: World, heads: list[_Head]) -> None:
     if all(head.call == first.call and head.detail == first.detail and head.count == first.count for head in heads):
         return
     if any(head.call != first.call for head in heads):
-        _disagree(world, "are in different calls", [CALLS[head.call] for head in heads], SAME_CALLS)
+        _disagree(world, "are in different calls", calls := [CALLS[head.call] for head in heads], way_out(calls))
     name = CALLS[first.call]
     if any(head.count != first.count for head in heads):
         counts = [f"{head.count} tensors" for head in heads]

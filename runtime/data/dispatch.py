@@ -23,7 +23,7 @@ from runtime.data.passes import Purpose
 from runtime.data.plan import Share, whole_batch
 from runtime.data.rows import cut_up, row_count
 from runtime.errors import AcceleratorError, ConfigurationError
-from runtime.messages import aligned, aligned_bytes_of
+from runtime.messages import BATCH, aligned, aligned_bytes_of
 from runtime.tree import leaves, with_leaves
 from runtime.world import World
 
@@ -82,13 +82,13 @@ def _sending(steps: Iterator[tuple[list[Any], Share]], world: World) -> Steps:
             is_known = _are_alike(form, known)
             _tell(world, SAME if is_known else OTHER, size, share)
             if not is_known:
-                known = broadcast_object(world, form)
+                known = broadcast_object(world, form, BATCH)
             sent = [torch.nn.functional.pad(piece, (0, size - piece.numel())).to(world.device) for piece in packed]
             dist.scatter(torch.empty(size, dtype=torch.uint8, device=world.device), sent, src=0)
             yield parts[0], share
     except Exception as error:
         _tell(world, FAILED)
-        broadcast_object(world, repr(error))
+        broadcast_object(world, repr(error), BATCH)
         raise
     _tell(world, OVER)
 
@@ -100,9 +100,9 @@ def _receiving(world: World) -> Steps:
         if what == OVER:
             return
         if what == FAILED:
-            raise AcceleratorError(f"the loader failed on rank 0: {broadcast_object(world, None)}")
+            raise AcceleratorError(f"the loader failed on rank 0: {broadcast_object(world, None, BATCH)}")
         if what == OTHER:
-            form = broadcast_object(world, None)
+            form = broadcast_object(world, None, BATCH)
         assert form is not None
         piece = torch.empty(size, dtype=torch.uint8, device=world.device)
         dist.scatter(piece, None, src=0)
@@ -112,12 +112,12 @@ def _receiving(world: World) -> Steps:
 def _tell(world: World, what: int, size: int = 0, share: Share | None = None) -> None:
     counts = (0,) * (2 * world.size) if share is None else (*share.rows, *share.valid)
     is_one = share is not None and share.is_one_batch
-    broadcast_tensors(world, [torch.tensor([what, size, is_one, *counts], device=world.device)])
+    broadcast_tensors(world, [torch.tensor([what, size, is_one, *counts], device=world.device)], call=BATCH)
 
 
 def _told(world: World) -> tuple[int, int, Share]:
     message = torch.zeros(3 + 2 * world.size, dtype=torch.int64, device=world.device)
-    broadcast_tensors(world, [message])
+    broadcast_tensors(world, [message], call=BATCH)
     what, size, is_one, *counts = message.tolist()
     return what, size, Share(tuple(counts[: world.size]), tuple(counts[world.size :]), is_one_batch=bool(is_one))
 

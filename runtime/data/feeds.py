@@ -165,8 +165,9 @@ class Local(Feed):
         if self.world.size == 1 or any(isinstance(part, DistributedSampler) for part in inside):
             return [own]
         from runtime.collectives import all_objects  # one process does without
+        from runtime.messages import BEGINNING
 
-        return all_objects(self.world, own, call="")
+        return all_objects(self.world, own, call=BEGINNING)
 
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
         batches = self._from(since) if since else self.original()

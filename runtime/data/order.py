@@ -17,10 +17,11 @@ import torch
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler
 
-from runtime.collectives import broadcast_object, broadcast_tensors
+from runtime.collectives import broadcast, broadcast_object
 from runtime.data.pieces import Pieces, drawn, is_known, sequence
 from runtime.data.seeded import SeedableRandomSampler
 from runtime.errors import AcceleratorError
+from runtime.messages import BEGINNING
 from runtime.world import World
 
 LARGEST_CHUNK = 64  # batches of another sampler that rank 0 tells at once
@@ -48,7 +49,7 @@ def agreed_pieces(sampler: Any, world: World) -> Pieces:
         sampler.set_epoch(sampler.epoch + 1)
     elif type(sampler) is RandomSampler and sampler.generator is None:
         seed = torch.empty((), dtype=torch.int64).random_()  # as RandomSampler.__iter__ does
-        broadcast_tensors(world, [seed])
+        broadcast(world, seed, call=BEGINNING)
         yield from drawn(sampler, torch.Generator().manual_seed(int(seed)))
     else:
         yield from _in_step(sampler, sampler.generator or torch.default_generator, world)
@@ -58,7 +59,7 @@ def _in_step(sampler: Any, own: torch.Generator, world: World) -> Iterator[Tenso
     """What rank 0's generator gives, while the own one is used as the sampler would use it."""
     state = own.get_state()
     shared = state.clone()
-    broadcast_tensors(world, [shared])
+    broadcast(world, shared, call=BEGINNING)
     if torch.equal(state, shared):
         yield from drawn(sampler, own)
         return
@@ -83,7 +84,9 @@ def agreed(own: Iterable[Any], world: World) -> Iterator[Any]:
     size = 1
     while True:
         chunk, failure = _next_chunk(advancing, size)
-        chunk, is_over, problem = broadcast_object(world, (chunk, len(chunk) < size, failure and repr(failure)))
+        chunk, is_over, problem = broadcast_object(
+            world, (chunk, len(chunk) < size, failure and repr(failure)), BEGINNING
+        )
         yield from chunk
         if failure is not None and world.rank == 0:
             raise failure

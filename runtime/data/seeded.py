@@ -43,10 +43,11 @@ class SeedableRandomSampler(RandomSampler):
         """Take rank 0's seed. After that nothing is exchanged: every process counts the epochs by itself."""
         if world.size == 1 or self._is_agreed:
             return
-        from runtime.collectives import broadcast_tensors  # one process does without
+        from runtime.collectives import broadcast  # one process does without
+        from runtime.messages import BEGINNING
 
         seed = torch.tensor([self.initial_seed >> 32, self.initial_seed & 0xFFFFFFFF])  # up to 64 bits, no sign
-        broadcast_tensors(world, [seed])
+        broadcast(world, seed, call=BEGINNING)
         high, low = seed.tolist()
         self.initial_seed, self._is_agreed = (high << 32) + low, True
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import torch
@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from runtime.collectives import broadcast_tensors
 from runtime.errors import BackwardError
+from runtime.messages import BUFFERS
 from runtime.strategies.base import Ground, Strategy, has_distributed_tensors
 from runtime.strategies.gradients import are_equal_everywhere, average_gradients, counts_of_gradients
 from runtime.strategies.hooks import register_hook
@@ -37,6 +38,10 @@ _WAY_OUT = (
 
 _UNFINISHED = "Expected to have finished reduction in the prior iteration"
 _SAYING_SO = "DistributedDataParallelKwargs(find_unused_parameters=True)"
+_ADAPTS_NOT = (
+    f"Freeze what is not trained (requires_grad_(False)), or leave out static_graph, gradient_as_bucket_view and "
+    f"comm_hook, and say that this is meant: Accelerator(kwargs_handlers=[{_SAYING_SO}])."
+)
 _RELEASED = "were frozen when it was prepared, and are trained now"
 
 
@@ -61,6 +66,10 @@ class Replica(DistributedDataParallel):
         self._adapts = adapts
         self._is_seen = not adapts  # whether a backward has shown which parameters take part
         self._has_run = False
+        self._sent = sum(
+            parameter.requires_grad and name not in self.parameters_to_ignore
+            for name, parameter in module.named_parameters()
+        )
         self._left_out = [parameter for parameter in module.parameters() if not parameter.requires_grad]
         self._kept_equal: list[Tensor] = list(self.modules_buffers) if broadcast_buffers else []
         self._send_buffers()
@@ -71,8 +80,10 @@ class Replica(DistributedDataParallel):
         try:
             output = super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
         except RuntimeError as error:
-            if not self._adapts or _UNFINISHED not in str(error):
+            if _UNFINISHED not in str(error):
                 raise
+            if not self._adapts:
+                raise BackwardError(f"{self._missing()}, and PyTorch waits for them. {_ADAPTS_NOT}") from None
             self._recover()  # PyTorch asks before it runs the module, so nothing is run twice
             return self.forward(*inputs, **kwargs)  # which is another by now
         if not self._is_seen:
@@ -87,8 +98,12 @@ class Replica(DistributedDataParallel):
             return
         if any(parameter.requires_grad for parameter in self._left_out):
             self._take_in()
-        elif not self._is_seen and self._has_run:
+            return
+        if not self._is_seen and self._has_run:
             self._look()
+        if self._adapts and type(self) is Replica and self._is_unfinished():
+            self._become_averaged(self._missing())
+            self.average()  # waits for the others: one that waits in its backward is named (`runtime.watch`)
 
     def _take_in(self) -> None:
         """Average, from this backward on, what was frozen when the model was wrapped, too."""
@@ -104,6 +119,14 @@ class Replica(DistributedDataParallel):
             if min(counts) < self._world.size:
                 self._become_averaged(self._missing())
                 self.average()
+
+    def _is_unfinished(self) -> bool:
+        """Whether PyTorch goes on waiting for gradients in a backward that is over."""
+        try:
+            self._check_reducer_finalized()  # type: ignore[no-untyped-call]
+        except RuntimeError as error:
+            return _UNFINISHED in str(error)
+        return False
 
     def _recover(self) -> None:
         """Go on after a backward in which parameters were missing, unless an optimizer has used its gradients."""
@@ -131,12 +154,22 @@ class Replica(DistributedDataParallel):
                 f"Accelerator(kwargs_handlers=[{_SAYING_SO}]).",
                 stacklevel=2,
             )
+        self._send_the_rest()
         self.reducer = None  # type: ignore[assignment]  # takes its hooks off the parameters
         self.logger = None
         self.__class__ = Averaged
 
+    def _send_the_rest(self) -> None:
+        """Let PyTorch send what it still waits for: another process may have sent more, and would be ahead for ever.
+
+        Nothing of it is used. In its first backward PyTorch sends everything at once, or nothing.
+        """
+        for index in range(self._sent if self._has_rebuilt_buckets else 0):
+            with suppress(RuntimeError):  # that one has been sent; or with the last one: no backward runs that it ends
+                cast("Any", self.reducer)._autograd_hook(index)  # noqa: SLF001  there is no public name
+
     def _send_buffers(self) -> None:
-        broadcast_tensors(self._world, [buffer.data for buffer in self._kept_equal])
+        broadcast_tensors(self._world, [buffer.data for buffer in self._kept_equal], call=BUFFERS)
 
 
 class Averaged(Replica):

@@ -24,6 +24,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from runtime.collectives import broadcast_tensors
 from runtime.config import DistributedType
 from runtime.errors import ConfigurationError, PrepareError, UnsupportedArgument
+from runtime.messages import BUFFERS
 from runtime.sharding import Sharding
 from runtime.strategies import shards
 from runtime.strategies.base import Ground, Strategy, has_distributed_tensors, is_distributed_tensor, unwrapped
@@ -166,7 +167,7 @@ class Fsdp(Strategy):
 
     def _send_buffers(self, model: nn.Module, inputs: Any, output: Any) -> None:
         if torch.is_grad_enabled() and model.training:
-            broadcast_tensors(self._world, [buffer.data for buffer in model.buffers()])
+            broadcast_tensors(self._world, [buffer.data for buffer in model.buffers()], call=BUFFERS)
 
     # training
 

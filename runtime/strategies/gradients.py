@@ -6,6 +6,8 @@ import torch
 from torch import nn
 
 from runtime.collectives import all_flags, reduce
+from runtime.messages import agreed
+from runtime.watch import GRADIENTS
 from runtime.world import World
 
 
@@ -17,21 +19,25 @@ def average_gradients(world: World, parameters: list[nn.Parameter]) -> None:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
     gradients = [parameter.grad for parameter in taking]
-    for gradient, mean in zip(gradients, reduce(world, gradients, "mean", is_checked=False), strict=True):
+    means = reduce(world, gradients, "mean", call=GRADIENTS, is_checked=False)  # all have just said the same of them
+    for gradient, mean in zip(gradients, means, strict=True):
         assert gradient is not None
         gradient.copy_(mean)
 
 
 def counts_of_gradients(world: World, parameters: list[nn.Parameter]) -> list[int]:
-    """On how many processes each of the parameters has a gradient."""
-    is_there = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.int32)
-    counts: list[int] = reduce(world, is_there, is_checked=False).tolist()
+    """On how many processes each of the parameters has a gradient.
+
+    By a message that says what it is: a sum might meet the gradients that PyTorch sums in another process's backward.
+    """
+    is_there = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.uint8)
+    counts: list[int] = agreed(world, [is_there], GRADIENTS).stacked(0).sum(0).tolist()
     return counts
 
 
 def are_equal_everywhere(world: World, parameters: list[nn.Parameter]) -> bool:
     """Whether all processes hold the same values, to the last bit."""
     own = [parameter.detach() for parameter in parameters]
-    largest = reduce(world, own, "max", is_checked=False)
+    largest = reduce(world, own, "max", call=GRADIENTS, is_checked=True)
     is_mine = all(torch.equal(one, other) for one, other in zip(own, largest, strict=True))
-    return all(all_flags(world, is_mine, ""))
+    return all(all_flags(world, is_mine, GRADIENTS))

@@ -7,7 +7,7 @@ more: only who waits longer asks the others where they are. Every process answer
 from __future__ import annotations
 
 from runtime.watch.places import place_of_caller
-from runtime.watch.reports import SAME_CALLS
+from runtime.watch.reports import GRADIENTS, way_out
 from runtime.watch.watch import begin, end, is_on, wait
 
-__all__ = ["SAME_CALLS", "begin", "end", "is_on", "place_of_caller", "wait"]
+__all__ = ["GRADIENTS", "begin", "end", "is_on", "place_of_caller", "wait", "way_out"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import Enum
 
@@ -17,6 +18,21 @@ SAME_CALLS = (
     "loop that has more steps on some processes, or after a return that only some take."
 )
 
+#: The way out, where one of them is in a backward, or in what follows one.
+SAME_BACKWARDS = (
+    "A backward averages gradients with the others: every process must run it, in the same steps and through the same "
+    "layers. Let what chooses be the same on all of them (one seed, or one process that tells the others: "
+    "broadcast_object_list), or have averaged what each has: "
+    "Accelerator(kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])."
+)
+#: What is called where gradients are averaged by the runtime, after a backward.
+GRADIENTS = "the averaging of gradients"
+
+
+def way_out(calls: Iterable[str]) -> str:
+    """What to do where processes have come to these calls, a backward (`GRADIENTS`) or others."""
+    return f"{SAME_CALLS}\n{SAME_BACKWARDS}" if GRADIENTS in calls else SAME_CALLS
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -26,7 +42,7 @@ class Report:
     doing: Doing
     place: str
     still_s: float
-    call: str = ""  # of the runtime, when it is in one
+    call: str = ""  # of the runtime or of PyTorch, when it is in one
     failure: str = ""  # the error that ended its script
 
     def line(self) -> str:
@@ -40,6 +56,11 @@ class Report:
             Doing.CODE: "runs other code",
         }
         return f"  rank {self.rank}: {doing[self.doing]}    at {self.place}"
+
+    @property
+    def is_of_gradients(self) -> bool:
+        """Whether it waits in a backward, or in the forward after one: there PyTorch exchanges what it saw in that."""
+        return self.doing is Doing.BACKWARD or (self.doing is Doing.EXCHANGE and self.call == "forward")
 
     def packed(self) -> bytes:
         """One line of JSON."""
@@ -92,3 +113,10 @@ def is_deadlock(answers: Answers) -> bool:
     if any(report.doing is Doing.CODE or report.still_s < PATIENCE_S for report in reports):
         return False
     return len({(report.doing, report.call) for report in reports}) > 1
+
+
+def in_vain(answers: Answers) -> str:
+    """Where all wait for each other, and the way out."""
+    reports = [answer for answer in answers.values() if isinstance(answer, Report)]
+    calls = [GRADIENTS if report.is_of_gradients else report.call for report in reports]
+    return f"the processes wait for each other in different places:\n{told(answers)}\n{way_out(calls)}"

@@ -27,8 +27,8 @@ from torch.distributed.distributed_c10d import PrefixStore
 from runtime.devices import in_host_memory
 from runtime.errors import CollectiveError
 from runtime.watch.hook import install, uninstall
-from runtime.watch.places import Doing, place_of
-from runtime.watch.reports import SAME_CALLS, WARN_AFTER_S, Answers, Report, Silence, failed, gone, is_deadlock, told
+from runtime.watch.places import Doing, place_of, place_of_error
+from runtime.watch.reports import WARN_AFTER_S, Answers, Report, Silence, failed, gone, in_vain, is_deadlock, told
 from runtime.watch.wire import Address, ask, listen, serve
 from runtime.world import World, at_leaving, give_up
 
@@ -58,7 +58,7 @@ class Watch:
         self._is_beginning = False
         self._sample: tuple[FrameType | None, int, float] = (None, -1, 0.0)
         self._sample_at = self._still_since = time.monotonic()
-        self._warn_after_s = WARN_AFTER_S
+        self._warn_after_s = self._say_after_s = WARN_AFTER_S
         self._store.set(str(world.rank), self.address.packed())
         self.thread = threading.Thread(target=self._serve, name="runtime watch", daemon=True)
         self.thread.start()
@@ -102,12 +102,8 @@ class Watch:
         if lost:
             raise self._lost(lost, answers)
         if is_deadlock(answers):
-            raise CollectiveError(_in_vain(answers), told_by=_first_waiting(answers))
-        waited_s = time.monotonic() - self._call_since
-        if waited_s > self._warn_after_s:
-            self._warn_after_s *= 2
-            if _first_waiting(answers) == self._world.rank:
-                sys.stderr.write(f"[runtime] waiting for {waited_s:.0f} s:\n{told(answers)}\n")
+            raise CollectiveError(in_vain(answers), told_by=_first_waiting(answers))
+        self._warn_after_s = _warn(answers, self.report(), self._warn_after_s)
 
     def _because(self, error: RuntimeError) -> CollectiveError | None:
         """Why a collective failed, where it is that another process has ended."""
@@ -170,7 +166,8 @@ class Watch:
         if isinstance(error, RuntimeError) and any(words in str(error) for words in _CUT):
             lost = gone(self.answers())
             if lost:
-                return f"rank {self._world.rank}: ended, since {_ranks(lost)} {Silence.GONE.value}"
+                place = place_of_error(error.__traceback__)
+                return f"rank {self._world.rank}: ended, since {_ranks(lost)} {Silence.GONE.value}; it was at {place}"
         return ""
 
     def report(self) -> Report:
@@ -249,11 +246,15 @@ class Watch:
             self._sample = (None, -1, 0.0)  # keeps no frame alive
             return
         if mine.still_s < LOOK_EVERY_S:
+            self._say_after_s = WARN_AFTER_S
             return
         answers = self.answers()
-        if not is_deadlock(answers) or any(isinstance(a, Report) and a.doing is Doing.CALL for a in answers.values()):
+        if any(isinstance(a, Report) and a.doing is Doing.CALL for a in answers.values()):
+            return  # that one looks, and can raise
+        if not is_deadlock(answers):
+            self._say_after_s = _warn(answers, mine, self._say_after_s)
             return
-        text = f"[runtime] {_in_vain(answers)}\n"
+        text = f"[runtime] {in_vain(answers)}\n"
         speaker = self._others.get(min(answers))  # one speaks for all
         if speaker is None or isinstance(ask(speaker, deadlock=text), Silence):
             _end_with(text)
@@ -275,12 +276,19 @@ class Watch:
         self._server.close()
 
 
-def _in_vain(answers: Answers) -> str:
-    return f"the processes wait for each other in different places:\n{told(answers)}\n{SAME_CALLS}"
+def _warn(answers: Answers, mine: Report, after_s: float) -> float:
+    """Say where all are if this process has waited for so long, and is the first that waits; when to say it next."""
+    if mine.still_s <= after_s:
+        return after_s
+    if _first_waiting(answers) == mine.rank:
+        sys.stderr.write(f"[runtime] waiting for {mine.still_s:.0f} s:\n{told(answers)}\n")
+    return 2 * after_s
 
 
 def _first_waiting(answers: Answers) -> int:
-    return min(rank for rank, a in answers.items() if isinstance(a, Report) and a.doing is Doing.CALL)
+    """The first process in a call of the runtime; where none is in one, the first that waits at all."""
+    waiting = [a for _, a in sorted(answers.items()) if isinstance(a, Report) and a.doing is not Doing.CODE]
+    return next((a.rank for a in waiting if a.doing is Doing.CALL), waiting[0].rank)
 
 
 def _is_done_on_host(work: Any, seconds: float) -> bool:

@@ -203,7 +203,7 @@ def train_and_lose():
     x = torch.randn(4, 4, generator=torch.Generator().manual_seed(accelerator.process_index))
     for takes_both in (True, False, True):
         first, second = model(x)
-        accelerator.backward(first.mean() + second.mean() if takes_both else first.mean())
+        (first.mean() + second.mean() if takes_both else first.mean()).backward()  # the accelerator hears nothing of it
         optimizer.step()
         optimizer.zero_grad()
 
@@ -211,6 +211,47 @@ def train_and_lose():
 def test_steps_on_gradients_that_were_not_averaged_are_an_error():
     with pytest.raises(AssertionError, match="the processes hold different models"):
         run_ranks(train_and_lose, 2)
+
+
+class Deep(nn.Module):
+    """A model whose gradients PyTorch sends in several messages, of about 1 MB each, once it has seen them."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(512, 512) for _ in range(4)])
+
+    def forward(self, x, left_out):
+        for number, layer in enumerate(self.layers):
+            x = x if number == left_out else layer(x).tanh()
+        return x
+
+
+def train_apart(keeps_gradients):
+    """From the third step on, each half of a batch leaves out another layer."""
+    accelerator = Accelerator(cpu=True, kwargs_handlers=[DistributedDataParallelKwargs(bucket_cap_mb=1)])
+    torch.manual_seed(0)
+    model, x = Deep(), torch.randn(5, 8, 512)
+    model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+    own = [0, 1] if accelerator.num_processes == 1 else [accelerator.process_index]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for step, batch in enumerate(x):
+            optimizer.zero_grad(set_to_none=not keeps_gradients)
+            losses = [model(batch.chunk(2)[half], 3 * half if step > 1 else -1).square().mean() for half in own]
+            accelerator.backward(torch.stack(losses).mean())
+            optimizer.step()
+    return [p.detach().double().norm().item() for p in model.parameters()], [str(w.message) for w in told]
+
+
+@pytest.mark.parametrize("keeps_gradients", [False, True])
+def test_processes_that_leave_out_other_layers_later_go_on(keeps_gradients):
+    """They had sent other numbers of messages, and met in different ones from then on: a crash, or an endless wait."""
+    alone, _ = train_apart(keeps_gradients)
+    (first, told), (second, untold) = run_ranks(train_apart, 2, keeps_gradients)
+    assert first == second
+    assert first == pytest.approx(alone, abs=1e-5)
+    assert [len(told), len(untold)] == [1, 0]
+    assert "Deep took no part in a backward" in told[0]
 
 
 def train_hooked():
@@ -222,5 +263,8 @@ def train_hooked():
 
 
 def test_a_hook_for_gradients_rules_another_way_out():
-    with pytest.raises(AssertionError, match="finished reduction"):
+    with pytest.raises(
+        AssertionError, match=r"TwoHeads took no part.*leave out.*find_unused_parameters=True"
+    ) as caught:
         run_ranks(train_hooked, 2)
+    assert "finished reduction" not in str(caught.value)  # one message is enough

@@ -17,13 +17,14 @@ import pytest
 import torch
 from ranks import run_ranks
 from torch import nn
+from torch.utils.data import DataLoader
 
 from runtime import Accelerator, broadcast_object_list
 from runtime.errors import CollectiveError
 from runtime.watch import reports
 from runtime.watch import watch as watching
 from runtime.watch.places import Doing, place_of
-from runtime.watch.reports import Report, Silence, is_deadlock, told
+from runtime.watch.reports import Report, Silence, in_vain, is_deadlock, told
 from runtime.watch.wire import ask, listen, serve
 from runtime.world import World
 
@@ -100,6 +101,94 @@ def test_a_collective_of_the_main_process_only_is_named():
     assert "rank 1: in " in first
     assert first.count("test_watch.py:") == 2
     assert second == "cut"
+
+
+class Branching(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def forward(self, x, both):
+        return self.a(x) + self.b(x) if both else self.a(x)
+
+
+def branching(steps_alike):
+    """One process runs a layer that the other one does not: in the first step, or after some that were alike."""
+    hurry()
+    a = Accelerator(cpu=True)
+    model = a.prepare(Branching())
+    x = torch.ones(1, 2)
+    for _ in range(steps_alike):
+        a.backward(model(x, both=True).sum())
+    try:
+        for _ in range(2):
+            a.backward(model(x, both=a.is_main_process).sum())
+    except CollectiveError as error:
+        return str(error)
+    except RuntimeError:
+        return "cut"
+    return "no error"
+
+
+@pytest.mark.parametrize("steps_alike", [0, 2])
+def test_a_backward_through_layers_that_only_one_process_runs_is_named(steps_alike):
+    """A message of the one was taken for gradients of the other: a crash in gloo, or an endless wait."""
+    first, second = run_ranks(branching, 2, steps_alike, is_fresh=True, timeout_s=60)
+    assert first == "cut"
+    assert "rank 0: in backward for " in second
+    assert "rank 1: waits in the averaging of gradients for " in second
+    assert second.count(", in branching") == 2
+    assert "DistributedDataParallelKwargs(find_unused_parameters=True)" in second
+
+
+def skipping(left_out):
+    """One process leaves a backward out, and comes to the next pass over the data first."""
+    hurry()
+    a = Accelerator(cpu=True)
+    model = a.prepare(nn.Linear(2, 2))
+    loader = a.prepare(DataLoader(torch.ones(24, 2), batch_size=2, shuffle=True))
+    try:
+        for _ in range(2):
+            for step, x in enumerate(loader):
+                if a.is_main_process or step != left_out:
+                    a.backward(model(x).sum())
+    except CollectiveError as error:
+        return str(error)
+    except RuntimeError:
+        return "cut"
+    return "no error"
+
+
+def test_a_backward_that_only_one_process_runs_is_named():
+    first, second = run_ranks(skipping, 2, 3, is_fresh=True, timeout_s=60)
+    assert first == "cut"
+    assert "rank 0: in backward for " in second
+    assert "rank 1: waits in the start of a pass over a loader for " in second
+    assert "in the same steps and through the same layers" in second
+
+
+def slow_beside_a_backward():
+    hurry()
+    a = Accelerator(cpu=True)
+    model = a.prepare(Branching())
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        for step in range(3):
+            if a.process_index and step == 2:
+                time.sleep(4.0)  # reads data, say
+            a.backward(model(torch.ones(1, 2), both=True).sum())
+    return model.module.a.weight.grad.sum().item(), said.getvalue()
+
+
+def test_a_process_that_is_slow_is_not_accused_by_one_in_backward():
+    (first, said), (second, nothing) = run_ranks(slow_beside_a_backward, 2, is_fresh=True)
+    assert first == second
+    assert "[runtime] waiting for " in said
+    assert "rank 0: in backward for " in said
+    assert "rank 1: runs other code    at " in said
+    assert "in vain" not in said
+    assert "different places" not in said
+    assert nothing == ""
 
 
 def slow(folder):
@@ -303,6 +392,22 @@ CALL = Report(0, Doing.CALL, "a.py:1, in main", 20.0, "gather")
 def test_only_what_is_certain_is_a_deadlock(other, expected):
     assert is_deadlock({0: CALL, 1: other}) is expected
     assert len(told({0: CALL, 1: other}).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (Report(1, Doing.BACKWARD, "a.py:2, in main", 20.0), True),
+        (
+            Report(1, Doing.EXCHANGE, "a.py:2, in main", 20.0, "forward"),
+            True,
+        ),  # tells what a backward has shown
+        (Report(1, Doing.EXCHANGE, "a.py:2, in main", 20.0, "barrier"), False),
+        (Report(1, Doing.CALL, "a.py:2, in main", 20.0, "reduce"), False),
+    ],
+)
+def test_what_to_do_about_a_backward_is_said_where_there_is_one(other, expected):
+    assert ("find_unused_parameters=True" in in_vain({0: CALL, 1: other})) is expected
 
 
 def test_a_report_survives_its_way():
