@@ -133,7 +133,10 @@ def _note_exception(kind: type[BaseException], error: BaseException, tb: types.T
     while tb is not None and os.path.dirname(tb.tb_frame.f_code.co_filename) == os.path.dirname(__file__):
         tb = tb.tb_next  # our own frames are no news
     text = "".join(traceback.TracebackException(kind, error, tb).format())
-    if not _note(text, message=f"{kind.__name__}: {error}", status=1):
+    since = str(getattr(error, "ended_since", ""))  # that of another process (`runtime.watch.hook`)
+    if since not in text:
+        text += f"[runtime] {since}\n"
+    if not _note(text, message=f"{kind.__name__}: {error}", status=1, follows=bool(since)):
         sys.stderr.write(text)
 
 
@@ -147,7 +150,7 @@ def _note_exit(error: SystemExit) -> None:
         error.code = status
 
 
-def _note(text: str, *, message: str, status: int) -> bool:
+def _note(text: str, *, message: str, status: int, follows: bool = False) -> bool:
     """True if the launcher will find the note, so that nothing has to be printed here."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
@@ -155,6 +158,7 @@ def _note(text: str, *, message: str, status: int) -> bool:
     now_ns = time.time_ns()
     extra = {"py_callstack": text, "timestamp": str(now_ns // 10**9)}
     note = {"message": {"message": message, "extraInfo": extra}, "time_ns": now_ns, "status": status, "text": text}
+    note["follows"] = follows
     try:
         with open(f"{path}.part", "w", encoding="utf-8", errors="backslashreplace") as file:
             json.dump(note, file)

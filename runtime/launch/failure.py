@@ -24,6 +24,8 @@ class Note:
     status: int
     text: str
     """The traceback, or the message of `sys.exit`, or nothing."""
+    follows: bool = False
+    """Whether it ended since another one did, by its own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,12 @@ def read_note(path: str | Path) -> Note | None:
     """The note in `path`; None if the worker left none, or torch elastic wrote one for it without our keys."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-        return Note(time_ns=int(content["time_ns"]), status=int(content["status"]), text=str(content["text"]))
+        return Note(
+            time_ns=int(content["time_ns"]),
+            status=int(content["status"]),
+            text=str(content["text"]),
+            follows=bool(content.get("follows")),
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -55,7 +62,8 @@ def read_note(path: str | Path) -> Note | None:
 def cause(exits: Iterable[Exit], now_ns: int) -> Exit:
     """The one failure that the others follow from, as far as their ends can tell.
 
-    A crash without a note comes first, then the earliest note, then what may be the effect of another's end.
+    A crash without a note comes first, then the earliest note, then what may be the effect of another's end, and then
+    what says that it is.
 
     Raises:
         ValueError: `exits` is empty.
@@ -66,13 +74,13 @@ def cause(exits: Iterable[Exit], now_ns: int) -> Exit:
 
     def order(item: Exit) -> tuple[int, int]:
         if item.note is not None:
-            return 1, item.note.time_ns
+            return (3 if item.note.follows else 1), item.note.time_ns
         signal_number = -item.code
         if signal_number == signal.SIGKILL and killed_by_agent:
-            return 3, 0
+            return 4, 0
         if signal_number in _CRASHES or item.code > 0:
             return 0, 0
-        return (2, 0) if signal_number == signal.SIGABRT else (3, 0)
+        return (2, 0) if signal_number == signal.SIGABRT else (4, 0)
 
     return min(found, key=order)
 
@@ -131,5 +139,9 @@ _MEANINGS = (
 )
 _LIKELY_REASONS = {
     "SIGKILL": ", often because memory ran out (see dmesg)",
+    "SIGABRT": (
+        "; where gloo says above that received data have another size, two processes were in different collectives, "
+        "or in the backwards of different models"
+    ),
     "SIGSEGV": "; python -X faulthandler shows where",
 }

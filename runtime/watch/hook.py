@@ -6,6 +6,7 @@ traceback. A launcher that has put its own hook in decides for itself what it sh
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from types import TracebackType
@@ -44,6 +45,8 @@ class Hook:
         if not issubclass(kind, Exception):  # Ctrl-C reaches all of them
             return self.previous(kind, error, traceback)
         line = self._line(error)
+        if line:
+            _mark(error, line)
         if line and _shows_as_python_does(_below(self.previous)):
             sys.stderr.write(f"[runtime] {line}\n")
             time.sleep(LET_SPEAK_S)
@@ -63,6 +66,12 @@ class Hook:
                 return f"rank {self._rank}: ended with the same error as rank {error.told_by}"
             return ""
         return self._watch.cause_of(error)
+
+
+def _mark(error: BaseException, line: str) -> None:
+    """Let who shows errors know of which other end this one follows (`runtime.launch.child`)."""
+    with contextlib.suppress(AttributeError):  # of a class that has no room for it
+        error.ended_since = line  # type: ignore[attr-defined]
 
 
 def _below(hook: Any) -> Any:

@@ -361,8 +361,8 @@ def test_command_of_one_process():
     assert command(LaunchSpec(target="a.b", as_module=True, arguments=("1",)))[1:] == ["-m", "a.b", "1"]
 
 
-def note(time_s, status=1, text="Traceback\n"):
-    return Note(time_ns=time_s * 10**9, status=status, text=text)
+def note(time_s, status=1, text="Traceback\n", *, follows=False):
+    return Note(time_ns=time_s * 10**9, status=status, text=text, follows=follows)
 
 
 NOW_NS = 100 * 10**9
@@ -377,6 +377,9 @@ NOW_NS = 100 * 10**9
         ([Exit(0, 1, note(60)), Exit(1, -signal.SIGKILL)], 0, 1),  # 1 was killed by the agent after its patience
         ([Exit(0, -signal.SIGABRT), Exit(1, 1, note(99))], 1, 1),  # NCCL aborts because 1 is gone
         ([Exit(0, -signal.SIGSEGV, note(98)), Exit(1, 1, note(99))], 0, 1),  # crashed while ending after its error
+        ([Exit(0, 1, note(98, follows=True)), Exit(1, -signal.SIGABRT)], 1, 134),  # gloo ended 1, and 0 says so
+        ([Exit(0, 1, note(98, follows=True)), Exit(1, 1, note(99))], 1, 1),  # the clocks of two machines differ
+        ([Exit(0, 1, note(98, follows=True)), Exit(1, -signal.SIGTERM)], 0, 1),  # 1 was stopped by the agent
         ([Exit(0, 1, note(99)), Exit(1, 7)], 1, 7),  # os._exit
         ([Exit(0, -signal.SIGTERM), Exit(1, -signal.SIGTERM)], 0, 143),
         ([Exit(0, 4, note(99, status=4, text=""))], 0, 4),

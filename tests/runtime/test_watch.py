@@ -289,6 +289,42 @@ def test_a_process_that_has_ended_is_named():
     assert "rank 1: is no longer there: its script has ended, or it was killed" in first
 
 
+LEAVES = """
+import os, sys
+import torch
+from runtime import Accelerator
+
+accelerator = Accelerator(cpu=True)
+model = accelerator.prepare(torch.nn.Linear(2, 2))
+for step in range(9):
+    if step == 3 and not accelerator.is_main_process:
+        {end}
+    accelerator.backward(model(torch.ones(1, 2)).sum())
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("sys.exit(0)", "rank 0: ended, since rank 1 is no longer there"),
+        ("os._exit(0)", "rank 0: ended, since rank 1 is no longer there"),
+        ("os.abort()", "process 1 of 2 was killed by SIGABRT"),
+        ("raise ValueError('empty batch')", "ValueError: empty batch"),
+    ],
+)
+def test_the_launcher_shows_why_one_that_waits_in_backward_has_ended(tmp_path, end, said):
+    (tmp_path / "script.py").write_text(LEAVES.format(end=end))
+    command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", "2", "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0, done.stderr
+    assert said in done.stderr
+    if end.endswith("exit(0)"):
+        assert "it was at " in done.stderr
+        assert "script.py:11, in <module>" in done.stderr
+    else:
+        assert "gloo" not in done.stderr.partition("runtime launch:")[0]
+
+
 NEVER_BEGINS = """
 import sys, time
 import torch
