@@ -202,8 +202,9 @@ def reduce(
     """`data` summed, averaged, or as its largest values over the processes; new tensors, also on one process.
 
     Python numbers keep their type: an int stays exact (int64), a float is reduced in float64. The mean of whole
-    numbers is a floating-point number: of tensors in PyTorch's default dtype, of all others in float64. Numbers and
-    arrays of NumPy come back as such. With "none" nothing is exchanged.
+    numbers over several processes is a floating-point number: of tensors in PyTorch's default dtype, of all others in
+    float64. Numbers and arrays of NumPy come back as such. With "none" nothing is exchanged. What is not scaled is on
+    one process what it was, with its type.
 
     Raises:
         ConfigurationError: `reduction` is none of "sum", "mean", "max" and "none".
@@ -239,10 +240,15 @@ def _is_numpy(leaf: Any) -> bool:
 def _finished(tensor: Tensor | None, leaf: Any, reduction: str, size: int, scale: float) -> Any:
     if tensor is None:
         return None
-    is_changed = reduction == "mean" or scale != 1.0
+    if size == 1 and scale == 1.0:
+        if not isinstance(leaf, Tensor):
+            return leaf.copy() if _is_numpy(leaf) else leaf
+        tensor = tensor.to(leaf.dtype)
+    is_mean = reduction == "mean" and size > 1
+    is_changed = is_mean or scale != 1.0
     if is_changed and not isinstance(leaf, Tensor) and not tensor.is_floating_point() and not tensor.is_complex():
         tensor = tensor.double()  # PyTorch divides whole numbers in float32, which knows no more than 2**24 of them
-    if reduction == "mean":
+    if is_mean:
         tensor = tensor / size
     if scale != 1.0:
         tensor = tensor * scale

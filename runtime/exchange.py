@@ -94,8 +94,8 @@ class Exchange(Processes):
             reduction: "sum", "mean", "max", or "none": each process keeps its own.
 
         Returns:
-            New values in the same container. Numbers keep their type, but the mean of whole ones; a sum or mean hands
-            its gradient to the process's own summand.
+            New values in the same container. Numbers keep their type, but the mean of whole ones over several
+            processes; a sum or mean hands its gradient to the process's own summand.
 
         Raises:
             ConfigurationError: another `reduction`.

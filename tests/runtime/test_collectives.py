@@ -258,6 +258,14 @@ def test_on_one_process_data_come_back_as_they_are():
     reduced = a.reduce(own)
     assert reduced is not own
     assert torch.equal(reduced, own)
-    assert a.reduce(3) == 3
+    for reduction in ("sum", "mean", "max", "none"):
+        for value in (101, 0.5, True, np.int64(3), np.float32(0.5), torch.tensor(3), torch.tensor(True)):
+            got = a.reduce(value, reduction)
+            assert (str(got), type(got)) == (str(value), type(value))
+    array = np.array([1, 2])
+    assert a.reduce(array, "mean") is not array
+    assert a.reduce(array, "mean").dtype == array.dtype
+    assert a.reduce({"seen": 101, "none": None}, "mean") == {"seen": 101, "none": None}
+    assert a.reduce(3, "mean", scale=0.5) == 1.5
     with pytest.raises(ValueError, match="reduction='min'"):
         a.reduce(own, "min")
