@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import unused_name
+from migrate.programs.shares.undivided import undivided
 from migrate.programs.values.divided import Joined
 from migrate.programs.values.lengths import measured
 from migrate.rules.averaging import each_averaged
@@ -68,6 +69,9 @@ def _whole(conversion: Conversion, draft: Draft, accumulator: Accumulator, name:
         return f"{accelerator}.gather_for_metrics({name})"
     if accumulator.joined is Joined.MEANS:
         return draft.quoted(accumulator.loop.node, each_averaged(conversion, accelerator, name))
+    if conversion.package == "runtime" and accumulator.joined is Joined.MEAN:
+        if any(undivided(conversion.facts, accumulator.loop, accumulator)):  # a count is a whole number on one process
+            return f'{accelerator}.reduce({name}, reduction="mean")'
     share = f" / {accelerator}.num_processes" if accumulator.joined is Joined.MEAN else ""
     return f"sum({accelerator}.gather_for_metrics([{name}])){share}"
 

@@ -41,6 +41,15 @@ def test_readings_of_one_kind_are_not(convert_text, programs, name):
     assert not [finding for finding in report.findings if "joined as a mean" in finding.message]
 
 
+@pytest.mark.parametrize("name", BOTH)
+def test_it_is_joined_by_what_keeps_a_whole_number_on_one_process(convert_text, programs, name):
+    """A count that is joined as a mean was 101.0 there instead of 101."""
+    source = programs({**COUNTED, "epoch": BOTH[name]})[0]
+    _, result = convert_text(source)
+
+    assert 'right = accelerator.reduce(right, reduction="mean")' in result
+
+
 def test_the_way_out_leads_out(convert_text, programs):
     by_samples = {"step": COUNTED["step"].replace("seen += 4", "seen += len(y)")}
     report, result = convert_text(programs({**COUNTED, **by_samples, "epoch": BOTH["as it is"]})[0])
