@@ -69,7 +69,8 @@ def _whole(conversion: Conversion, draft: Draft, accumulator: Accumulator, name:
         return f"{accelerator}.gather_for_metrics({name})"
     if accumulator.joined is Joined.MEANS:
         return draft.quoted(accumulator.loop.node, each_averaged(conversion, accelerator, name))
-    if conversion.package == "runtime" and accumulator.joined is Joined.MEAN:
+    splits = conversion.program.handed is not None and conversion.program.handed.splits
+    if conversion.package == "runtime" and accumulator.joined is Joined.MEAN and not splits:
         if any(undivided(conversion.facts, accumulator.loop, accumulator)):  # a count is a whole number on one process
             return f'{accelerator}.reduce({name}, reduction="mean")'
     share = f" / {accelerator}.num_processes" if accumulator.joined is Joined.MEAN else ""

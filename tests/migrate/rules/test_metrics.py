@@ -152,7 +152,7 @@ JOINED = {
     ),
     "divided by the batches before it is added": (
         "total += loss.item() / len(loader)",
-        "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
+        'total = accelerator.reduce(total, reduction="mean")',
         "print(total)",
     ),
     "a tensor that is divided by the batches before it is added": (
@@ -162,7 +162,7 @@ JOINED = {
     ),
     "a mean that goes on": (
         "steps += 1\ntotal += (loss.item() - total) / steps",
-        "total = sum(accelerator.gather_for_metrics([total])) / accelerator.num_processes",
+        'total = accelerator.reduce(total, reduction="mean")',
         "print(total)",
     ),
     "divided by all samples before it is added": (
