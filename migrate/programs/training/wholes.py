@@ -34,7 +34,7 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
     run = set().union(*calls)
     models = _opened(facts, models, run)
     if len(optimizers) != 1:
-        return models
+        return _together(facts, training, models, calls) or models
     models = models or around(facts, next(iter(optimizers)))
     wholes: set[ast.AST] = set()
     for model in models - run:
@@ -44,6 +44,21 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
         # Of others only methods are called: `agent.act(x)`.
         wholes |= owners or _owners_in_sight(facts, next(iter(optimizers)), model) or {model}
     return (models & run) | wholes
+
+
+def _together(
+    facts: Facts, training: tuple[LoopFact, ...], models: set[ast.AST], calls: list[set[ast.AST]]
+) -> set[ast.AST]:
+    """The model that is run, and holds all that several optimizers train of one loss; empty if there is none.
+
+    `model = WithLoss(encoder, decoder)` with an optimizer for each of these. Of several losses each may leave out some.
+    """
+    run = set[ast.AST]().union(*calls)
+    if len(training) != 1 or len(training[0].backwards) != 1 or not models or models & run:
+        return set()
+    owners = {owner for owner in run if facts.parts([owner]) & models}
+    is_one = any(owners <= called for called in calls)  # made in one branch or the other
+    return owners if is_one and all(models <= facts.parts([owner]) for owner in owners) else set()
 
 
 def _opened(facts: Facts, models: set[ast.AST], run: set[ast.AST]) -> set[ast.AST]:

@@ -199,19 +199,61 @@ def test_gradients_that_a_method_of_a_model_around_it_makes_are_averaged_after_b
     assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in result
 
 
+AROUND_TWO = """
+import os
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Learner(nn.Module):
+    def __init__(self, net, head):
+        super().__init__()
+        self.net, self.head = net, head
+
+    def forward(self, x):
+        return self.head(self.net(x)).pow(2).mean()
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(32, 4)), batch_size=int(os.environ.get("BATCH", "8")))
+net, head = nn.Linear(4, 4), nn.Linear(4, 1)
+{learner}
+optimizer, other = optim.SGD(net.parameters(), lr=0.1), optim.SGD(head.parameters(), lr=0.01)
+for (x,) in loader:
+    loss = {call}
+    learner.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {second}
+    other.step()
+print(float(net.weight.sum()), float(head.weight.sum()))
+"""
+LEARNER = "learner = Learner(net, head)"
+EITHER = f"if os.environ.get('DEEP'):\n    {LEARNER}\nelse:\n    {LEARNER}"
+
+
+@pytest.mark.parametrize("learner", [LEARNER, EITHER])
 @pytest.mark.parametrize("call", ["learner(x)", "learner.forward(x)"])
-def test_a_model_around_two_that_an_optimizer_each_trains_is_refused(refused_text, call):
-    source = AROUND.replace("optimizer.step()", "optimizer.step()\n        other.step()")
-    source = source.replace("    learner =", "    head = nn.Linear(1, 1)\n    learner =").replace(
-        "(net)", "(net, head)"
-    )
-    source = source.replace("def __init__(self, net, head)", "def __init__(self, net)")
-    source = source.replace("self, net)", "self, net, head)").replace(
-        "self.net = net", "self.net, self.head = net, head"
-    )
-    source = source.replace("self.net(x).mean()", "self.head(self.net(x)).mean()")
-    source = source.replace("    for (x,)", "    other = optim.SGD(head.parameters(), lr=0.1)\n    for (x,)")
-    refused_text(source.replace("CALL", call).lstrip(), "MIG119", call, ["contains the one that the optimizer trains"])
+def test_a_model_around_two_that_an_optimizer_each_trains_is_prepared(convert_text, call, learner):
+    _, result = convert_text(AROUND_TWO.format(call=call, learner=learner, second=""))
+
+    assert "loader, learner, optimizer, other = accelerator.prepare(" in result
+    assert "optim.SGD(net.parameters(), lr=0.1), optim.SGD(head.parameters(), lr=0.01)" in result
+
+
+def test_its_parts_train_as_on_one_process(convert_text, numbers_printed, monkeypatch):
+    before = AROUND_TWO.format(call="learner(x)", learner=LEARNER, second="")
+    _, result = convert_text(before)
+    one = numbers_printed(before, 1)
+    monkeypatch.setenv("BATCH", "4")
+
+    assert numbers_printed(result, 2) == pytest.approx(one, abs=1e-6)
+
+
+@pytest.mark.parametrize("call", ["learner(x)", "learner.forward(x)"])
+def test_one_of_two_losses_may_leave_some_out(refused_text, call):
+    """With several losses, as of a GAN, each backward has gradients of some of the parameters alone."""
+    source = AROUND_TWO.format(call=call, learner=LEARNER, second=f"(-{call}).backward()")
+    refused_text(source.lstrip(), "MIG119", call, ["contains the one that the optimizer trains"])
 
 
 HEAD = """
