@@ -10,11 +10,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import reads, walk
 from migrate.programs.training.begun import WHOLE
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
 
@@ -46,11 +48,36 @@ def _lists(facts: Facts, node: ast.AST) -> bool:
 
 
 def named_loaders(facts: Facts, loop: LoopFact) -> tuple[ast.expr, ...]:
-    """The loaders in the header of a loop, by their names; none where what it runs over is not all said by these."""
+    """The loaders in the header of a loop, by their names; none where what it runs over is not all said by these.
+
+    Those of a bar that is made above for this loop alone, `bar = tqdm(loader)`, are named there.
+    """
     if not isinstance(loop.node, ast.For):
         return ()
-    named = (node for node in walk(loop.node.iter) if isinstance(node, (ast.Name, ast.Attribute)))
+    named = tuple(_named(facts, loop.node.iter))
     over = tuple(node for node in named if Role.LOADER in roles(facts.values(node)) and not is_list(facts, node))
     found = {value.origin for node in over for value in facts.values(node)}
     is_all = all(roles(facts.values(node)) == {Role.LOADER} for node in over) and loop.loaders <= found
     return over if is_all else ()
+
+
+def _named(facts: Facts, expression: ast.expr, depth: int = 2) -> Iterator[ast.expr]:
+    """The names and attributes in an expression, and of an iterator that has a name those where it is made."""
+    for node in walk(expression):
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            continue
+        made = _made_for(facts, node) if depth and isinstance(node, ast.Name) else None
+        if made is None:
+            yield node
+        else:
+            yield from _named(facts, made, depth - 1)
+
+
+def _made_for(facts: Facts, name: ast.Name) -> ast.Call | None:
+    """The call that makes an iterator, in the same function and for no other loop; None: it is not one, or not seen."""
+    if roles(facts.values(name)) != {Role.ITERATOR}:
+        return None
+    made, own = facts.once(Sources).given(name).only, list(facts.own(facts.unit(name)))
+    loops = [node for node in own if isinstance(node, (ast.For, ast.comprehension)) and name.id in reads(node.iter)]
+    is_here = isinstance(made, ast.Call) and made in own
+    return made if is_here and len(loops) == 1 and isinstance(made, ast.Call) else None

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
@@ -33,13 +34,14 @@ from migrate.programs.evaluation.counted import counted
 from migrate.programs.evaluation.fielded import has_parts, is_fielded
 from migrate.programs.evaluation.fixed_rows import says_rows
 from migrate.programs.evaluation.forwards import Forward, NotShared, forwards, is_plain, looks_at_batch
-from migrate.programs.evaluation.judging import judging, model_calls
+from migrate.programs.evaluation.judging import is_model_call, judging, model_calls
 from migrate.programs.evaluation.late import counting_late
 from migrate.programs.evaluation.one_row import drops_rows
 from migrate.programs.evaluation.reading import first_read, names_of, read_after
 from migrate.programs.evaluation.verdicts import InFull, Shared
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
+from migrate.programs.reach.callees import entered, reached
 from migrate.programs.shares.own_sums import summing
 from migrate.programs.training.begun import iterators
 from migrate.programs.training.modes import Mode
@@ -69,6 +71,8 @@ def decide(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> Shar
 
 def _shared(facts: Facts, program: Program, modes: Modes, loop: LoopFact, calls: Sequence[ast.Call]) -> Shared:
     """The loop shared out, where it is gathered below the last of some calls of models."""
+    if not calls:
+        raise NotShared("the model is not called in the loop itself")
     _check_reach(facts, program, loop)
     _check_data(facts, loop)
     _check_models(facts, program)
@@ -178,8 +182,9 @@ def asked_whole(facts: Facts, program: Program, modes: Modes, whole: InFull) -> 
     try:
         _check_reach(facts, program, loop)
         _check_samples(facts, loop)
-        _check_models(facts, program)
-        _check_mode(facts, program, modes, loop)
+        if _runs_model(facts, loop):
+            _check_models(facts, program)
+            _check_mode(facts, program, modes, loop)
         _check_sums(facts, loop)
     except NotShared:
         return whole
@@ -187,6 +192,12 @@ def asked_whole(facts: Facts, program: Program, modes: Modes, whole: InFull) -> 
     if not over:
         return whole
     return Shared(loop, loop.node.body[0], (), before=whole.why, whole=over)
+
+
+def _runs_model(facts: Facts, loop: LoopFact) -> bool:
+    """Whether a model is called in a loop, or by what it calls; else no mode makes a difference to it."""
+    inside = (node for unit in reached(facts, entered(facts, loop.node)) for node in facts.own(unit))
+    return any(isinstance(n, ast.Call) and is_model_call(facts, n) for n in chain(walk(loop.node), inside))
 
 
 def _check_reach(facts: Facts, program: Program, loop: LoopFact) -> None:

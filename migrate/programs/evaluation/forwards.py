@@ -63,13 +63,11 @@ class Forward:
 
 
 def forwards(facts: Facts, loop: LoopFact, calls: Sequence[ast.Call]) -> list[Forward]:
-    """The ways through the body of a loop that comes to some calls of models; one, where it has no branches.
+    """The ways through the body of a loop that comes to calls of models, of which it has some; one without branches.
 
     Raises:
         NotShared: it may come to none of them, or their results can neither be gathered nor be given names.
     """
-    if not calls:
-        raise NotShared("the model is not called in the loop itself")
     calling = {facts.tree(call).statement(call) for call in calls}
     found = _ways(facts, loop.node.body, calling)
     return [

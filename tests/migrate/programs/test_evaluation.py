@@ -436,13 +436,45 @@ def test_in_full_where_parts_of_the_batch_lie_in_a_container(decide, name):
 
 
 def test_evaluating_on_the_training_loader_in_a_way_that_cannot_be_shared_is_refused(decide):
-    text = source(
-        'found.append((net(y["a"]), y["b"]))', context="torch.no_grad():\n    rows = enumerate(train)\nif True"
-    )
+    above = "torch.no_grad():\n    rows = enumerate(train)\n    for x, y in rows:\n        break\nif True"
+    text = source('found.append((net(y["a"]), y["b"]))', context=above)
     program, conversion = decide(text.replace("in test:", "in rows:").replace("if True:", "with torch.no_grad():"))
 
     assert conversion is None
     assert program.refusals[0].code == "MIG114"
+
+
+CLASSES = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+train = DataLoader(a, shuffle=True)
+net = nn.Sequential(nn.Linear(1, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+opt = optim.SGD(net.parameters(), lr=0.1)
+count = 0
+for batch in train:
+    count += {counted}
+weight = count / len(train.dataset)
+for batch in train:
+    opt.zero_grad()
+    nn.functional.cross_entropy(net(batch["x"]), batch["y"]).backward()
+    opt.step()
+"""
+
+
+def test_a_pass_over_the_training_data_that_runs_no_model_needs_no_mode(decide):
+    _, conversion = decide(CLASSES.format(counted='batch["y"].sum().item()'))
+
+    (shared,) = conversion.shared
+    assert [ast.unparse(each) for each in shared.whole] == ["train"]
+
+
+def test_one_that_runs_a_model_does(decide):
+    program, conversion = decide(CLASSES.format(counted='net(batch["x"]).sum().item()'))
+
+    assert conversion is None
+    assert "not seen to be in eval mode" in program.refusals[0].why
 
 
 def test_evaluating_on_the_training_loader_by_parts_of_its_batches_asks_for_whole_ones(decide):

@@ -79,6 +79,16 @@ GIVEN = {
         source(loader="DataLoader(Rows(), batch_size=4, collate_fn=lambda rows: rows[0])"),
         "for batch in accelerator.whole_batches(rows):",
     ),
+    "counted by a bar that is made above": (
+        source(mode="model.eval()\n    bar = tqdm(rows)", over="bar", imports="from tqdm import tqdm"),
+        "bar = tqdm(accelerator.whole_batches(rows), disable=",
+    ),
+    "numbered above": (
+        source(mode="model.eval()\n    steps = enumerate(tqdm(rows))", over="steps", first="batch = batch[1]").replace(
+            "import torch\n", "import torch\nfrom tqdm import tqdm\n", 1
+        ),
+        "steps = enumerate(tqdm(accelerator.whole_batches(rows), disable=",
+    ),
     "put into a list at once": (source(over="list(rows)"), "for batch in list(accelerator.whole_batches(rows)):"),
     "put into a list that is written out": (
         source(over="[*rows]"),
@@ -115,8 +125,9 @@ REFUSED = {
         "model = nn.Linear(2, 2)", "model = nn.Sequential(nn.Dropout(), nn.Linear(2, 2))"
     ),
     "the batches lie in a list": source(mode="model.eval()\n    batches = list(rows)", over="batches"),
-    "the loop runs over something made above": source(
-        mode="model.eval()\n    bar = tqdm(rows)", over="bar", imports="from tqdm import tqdm"
+    "two loops run over something made above": source(
+        mode="model.eval()\n    bar = enumerate(rows)\n    for i, batch in bar:\n        break",
+        over="(batch for i, batch in bar)",
     ),
 }
 
