@@ -35,6 +35,7 @@ from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Function, Module
 from migrate.programs.home.naming import stays_itself
 from migrate.programs.output.lent import lent, stays
+from migrate.programs.output.patched import OF_WRAPPER, is_patching
 from migrate.programs.output.wrapped import asked_for_module, is_bare
 from migrate.programs.prepare.bypass import around_forward
 from migrate.programs.reach.outsiders import is_inside_model
@@ -99,6 +100,8 @@ def _attributes(conversion: Conversion) -> Iterator[ast.Attribute | ast.Subscrip
                     yield node
             if not isinstance(node, ast.Attribute) or node.attr == "module" or id(node) in gone:
                 continue
+            if node.attr in OF_WRAPPER and is_patching(facts, facts.unit(node)):
+                continue  # its calls go away, and it stays what it was
             if node.attr in THROUGH_WRAPPER and not (_is_own_step(facts, node) or _is_overridden(facts, node)):
                 continue
             owner = _moved(facts, node.value) if node.attr in _STATES else node.value

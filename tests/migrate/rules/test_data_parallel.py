@@ -486,6 +486,41 @@ def test_what_only_changes_the_wrapper_goes_with_it(changed):
     assert any("changed DataParallel" in finding.message for finding in report.of(Kind.NOTE))
 
 
+WRAPPED_LATE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+{patching}
+class Trainer:
+    def __init__(self, cuda):
+        self.loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
+        model = nn.Linear(2, 2)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        self.model, self.optimizer = model, optimizer
+        if cuda:
+            self.model = nn.DataParallel(self.model)
+            patch(self.model)
+            self.model = self.model.cuda()
+
+    def train(self):
+        for (x,) in self.loader:
+            self.optimizer.zero_grad()
+            self.model(x.cuda() if torch.cuda.is_available() else x).sum().backward()
+            self.optimizer.step()
+
+
+torch.manual_seed(0)
+Trainer(torch.cuda.is_available()).train()
+"""
+
+
+def test_it_stays_what_it_was_where_the_model_is_wrapped_late(convert_text):
+    _, result = convert_text(WRAPPED_LATE.format(patching=PATCHING))
+
+    assert PATCHING in result
+    assert "patch(self.model" not in result
+
+
 PATCHING_MORE = {
     "it counts": PATCHING.replace("    old =", "    data_parallel.count = 1\n    old ="),
     "it gives something back": (PATCHING + "    return old\n"),
