@@ -92,6 +92,7 @@ def speech(conversion: Conversion) -> Speech:
         if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit) and not voice.is_of_ones_object(unit):
             if not silent or not only_prints(conversion, voice, unit):
                 said.unreached.append(unit)
+    said.unreached = [unit for unit in said.unreached if voice.speaks_unasked(unit, besides=said.unreached)]
     said.unnamed = unnamed_speakers(conversion, voice)
     for around in surroundings(conversion, voice):
         said.folders += around.folders

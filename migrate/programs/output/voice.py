@@ -26,7 +26,7 @@ from migrate.programs.values.fetches import is_download, own_class
 from migrate.programs.values.outputs import Outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Call, Unit
@@ -310,14 +310,15 @@ class Voice:
         says = output.PRINT in self._facts.called(call) or outputs.writes(call)
         return says or outputs.opens(call) or outputs.services.starts(call) or self.writers.is_one(call)
 
-    def speaks_unasked(self, unit: Function) -> bool:
-        """Whether a function writes anything where it does not ask which process this is."""
+    def speaks_unasked(self, unit: Function, besides: Collection[Unit] = ()) -> bool:
+        """Whether a function writes anything where it does not ask which process this is; `besides` what some do."""
         folders = self._folders(unit)
         calls = [node for node in self._facts.own(unit) if isinstance(node, ast.Call) and node not in folders]
-        return any(self._says(call) and not self.is_asked(call) for call in calls)
+        return any(self._says(call, besides) and not self.is_asked(call) for call in calls)
 
-    def _says(self, call: ast.Call) -> bool:
-        return self._is_spoken(call) or any(self.speaks(target) for target in self._facts.targets(call))
+    def _says(self, call: ast.Call, besides: Collection[Unit] = ()) -> bool:
+        called = (target for target in self._facts.targets(call) if target not in besides)
+        return self._is_spoken(call) or any(map(self.speaks, called))
 
     def is_asked(self, call: ast.Call) -> bool:
         """Whether a call stands in a branch on the main process."""
