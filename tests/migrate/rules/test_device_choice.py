@@ -308,7 +308,7 @@ def test(model, loader):
             total += model(x.to(device)).sum().item()
     {end}
 
-def nobody_calls(path):
+def nobody_calls(path="net.pth"):
     test(torch.load(path), DataLoader(data))
 
 main()
