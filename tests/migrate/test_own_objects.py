@@ -1,11 +1,7 @@
 """Objects that hold models and optimizers of their own, of a class that more than one file makes objects of."""
 
-import textwrap
-
 import pytest
 
-from migrate.options import Mode, Options
-from migrate.pipeline import run
 from migrate.report.model import Kind
 
 GAN = """
@@ -43,20 +39,6 @@ TRAIN = """
     for i, (x,) in enumerate(loader):
         gan.step(x, gan.optim_D if i % 2 else gan.optim_G, 1 if i % 2 else -1)
 """
-
-
-@pytest.fixture
-def converted(tmp_path, monkeypatch):
-    """Gives back the report and the files after a run over files by name."""
-    monkeypatch.chdir(tmp_path)
-
-    def convert(**files):
-        for name, text in files.items():
-            (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
-        report = run(["."], Options(mode=Mode.WRITE))
-        return report, {name: (tmp_path / f"{name}.py").read_text() for name in files}
-
-    return convert
 
 
 def test_one_that_another_script_makes_stays_what_it_was(converted):

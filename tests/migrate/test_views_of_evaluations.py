@@ -1,11 +1,7 @@
 """Scripts that share a function which evaluates, also on what one of them trains on: each is a program of its own."""
 
-import textwrap
-
 import pytest
 
-from migrate.options import Mode, Options
-from migrate.pipeline import run
 from migrate.report.model import Kind
 
 HELPERS = """
@@ -50,20 +46,6 @@ HELD = "accuracy(net, held, device)"
 
 def script(evaluated=BOTH, rate="0.1"):
     return SCRIPT.format(evaluated=evaluated).replace("lr=0.1", f"lr={rate}")
-
-
-@pytest.fixture
-def converted(tmp_path, monkeypatch):
-    """Gives back the report and the files after a run over files by name."""
-    monkeypatch.chdir(tmp_path)
-
-    def convert(**files):
-        for name, text in files.items():
-            (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
-        report = run(["."], Options(mode=Mode.WRITE))
-        return report, {name: (tmp_path / f"{name}.py").read_text() for name in files}
-
-    return convert
 
 
 @pytest.mark.parametrize("other", [BOTH, HELD])
