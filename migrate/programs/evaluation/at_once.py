@@ -78,6 +78,7 @@ def _made_for(facts: Facts, name: ast.Name) -> ast.Call | None:
     if roles(facts.values(name)) != {Role.ITERATOR}:
         return None
     made, own = facts.once(Sources).given(name).only, list(facts.own(facts.unit(name)))
+    if not isinstance(made, ast.Call) or made not in own:
+        return None
     loops = [node for node in own if isinstance(node, (ast.For, ast.comprehension)) and name.id in reads(node.iter)]
-    is_here = isinstance(made, ast.Call) and made in own
-    return made if is_here and len(loops) == 1 and isinstance(made, ast.Call) else None
+    return made if len(loops) == 1 else None

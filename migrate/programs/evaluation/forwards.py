@@ -91,27 +91,27 @@ def is_plain(target: ast.expr) -> bool:
 
 def _ways(facts: Facts, block: list[ast.stmt], calling: set[ast.stmt]) -> Iterator[Forward]:
     """The ways from the beginning of a block to its end."""
-    position = max((number for number, each in enumerate(block) if _comes_to(each, calling)), default=-1)
-    last = block[position]
-    before, later = block[:position], block[position + 1 :]
-    branching = None
-    if position >= 0 and last in calling:
-        yield Forward(last, before, later)
-        return
-    if position >= 0 and isinstance(last, (ast.With, ast.AsyncWith)):
-        inner = _ways(facts, last.body, calling)
-    elif position >= 0 and isinstance(last, ast.If) and last.orelse and not looks_at_batch(facts, last.test):
-        inner = (way for branch in (last.body, last.orelse) for way in _ways(facts, branch, calling))
-        branching = last
-    else:
+    last = next((each for each in reversed(block) if any(node in calling for node in walk(each))), None)
+    inner = [] if last is None else _inner(facts, last)
+    if last is None or (last not in calling and not inner):
         line = max(statement.lineno for statement in calling)
         raise NotShared(f"the model is called inside another block at line {line}")
-    for way in inner:
+    position = block.index(last)
+    before, later = block[:position], block[position + 1 :]
+    if last in calling:
+        yield Forward(last, before, later)
+        return
+    branching = last if isinstance(last, ast.If) else None
+    for way in (way for each in inner for way in _ways(facts, each, calling)):
         yield replace(way, before=before + way.before, later=way.later + later, branching=branching or way.branching)
 
 
-def _comes_to(statement: ast.stmt, calling: set[ast.stmt]) -> bool:
-    return statement in calling or any(node in calling for node in walk(statement))
+def _inner(facts: Facts, statement: ast.stmt) -> list[list[ast.stmt]]:
+    """The blocks of a statement of which one is run, once; none where it may be none of them, or several times."""
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        return [statement.body]
+    is_either = isinstance(statement, ast.If) and statement.orelse and not looks_at_batch(facts, statement.test)
+    return [statement.body, statement.orelse] if is_either and isinstance(statement, ast.If) else []
 
 
 #: Inside these a call may run several times, or not at all.

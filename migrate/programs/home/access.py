@@ -216,7 +216,8 @@ class Access:
         for other in units:
             if not self.facts.is_editable(other):
                 raise self._out_of_files(other)
-        for obstacle in () if _is_left_over(signature) else signature.obstacles[:1]:
+        if signature.obstacles and not _is_left_over(signature):
+            obstacle = signature.obstacles[0]
             if obstacle.unnamed:
                 raise self._out_of_files(unit)
             raise OutOfReach(

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.known import output
-from migrate.analysis.syntax import argument_at, is_main_guard
+from migrate.analysis.syntax import argument_at
 from migrate.programs.reach.callees import uses_reached
+from migrate.programs.reach.entry_files import is_guarded_beside
 from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Module
     from migrate.programs.conversion import Conversion
 
 _DEEPEST = 5
@@ -49,18 +49,13 @@ def told_names(conversion: Conversion, covered: set[int]) -> Told:
         is_folder = bool(facts.called(use.node) & output.FOLDERS)
         made = names.made_up(path, _DEEPEST, by_number=is_folder) if path is not None else ()
         shared = (call for call in dict.fromkeys(made) if id(call) not in covered)
-        mine = [call for call in shared if not _is_of_another(facts, call, begins)]
+        mine = [call for call in shared if not is_guarded_beside(facts, begins, call)]  # else another script's
         wholes = [_told_at(conversion, call) for call in mine]
         if None in wholes:
             found.apart.append(use.node)
         else:
             found.told += [whole for whole in wholes if whole is not None and whole not in found.told]
     return found
-
-
-def _is_of_another(facts: Facts, call: ast.Call, begins: frozenset[Module]) -> bool:
-    """Whether a call is made by another script, which also hands its names to a function of both."""
-    return facts.module(call) not in begins and any(map(is_main_guard, facts.tree(call).up(call)))
 
 
 def _told_at(conversion: Conversion, made: ast.Call) -> ast.expr | None:
