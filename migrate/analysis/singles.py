@@ -295,7 +295,10 @@ class Singles:
         tree = self._facts.tree(one)
         if other not in tree or tree.function(one) is not tree.function(other):
             return (
-                self._lead_apart(one, other) or self._lead_apart(other, one) or self._is_either_above(one, other, depth)
+                self._lead_apart(one, other)
+                or self._lead_apart(other, one)
+                or self._are_of_one_choice(one, other)
+                or self._is_either_above(one, other, depth)
             )
         if all(isinstance(tree.statement(site), ast.Return) for site in (one, other)):
             return tree.statement(one) is not tree.statement(other)
@@ -309,6 +312,21 @@ class Singles:
             ):
                 return True
         return False
+
+    def _are_of_one_choice(self, one: ast.Call, other: ast.Call) -> bool:
+        """Whether one call, which makes an object of one class or another, leads to each of two by a class of its own.
+
+        `trainer = trainers[args.name](args)`, where each trainer calls the `__init__` of a common base.
+        """
+        above = [self._made_by(one), self._made_by(other)]
+        chosen = above[0] if above[0] is above[1] else one if above[1] is one else other if above[0] is other else None
+        return chosen is not None and all(v.role is Role.CLASS for v in self._facts.values(chosen.func))
+
+    def _made_by(self, site: ast.Call) -> ast.Call | None:
+        """The one call that makes an object in whose `__init__` a call stands."""
+        unit = self._facts.unit(site)
+        calls = self._facts.callers(unit) if isinstance(unit, Function) and unit.name == "__init__" else []
+        return calls[0].node if len(calls) == 1 and calls[0].handed is None else None
 
     def _lead_apart(self, one: ast.Call, other: ast.Call) -> bool:
         """Whether one call, and all that lead to the other from the same function, exclude each other."""

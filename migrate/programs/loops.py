@@ -18,6 +18,7 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import Loop, walk
 from migrate.analysis.units import Class, Function, Unit
 from migrate.programs.reach.idle import idle
+from migrate.programs.reach.unmade import made
 from migrate.programs.shares.averages import Averages, Averaging
 from migrate.programs.shares.balances import balances
 from migrate.programs.shares.ground import Ground
@@ -139,6 +140,7 @@ class Loops:
     def _as_training(
         self, loop: Loop, calls: tuple[ast.Call, ...], found: frozenset[ast.AST], whole: set[ast.AST]
     ) -> LoopFact:
+        found = frozenset(made(self._facts, found))
         return LoopFact(loop, self._facts.unit(loop), Kind.TRAINING, found - whole, calls, found & whole)
 
     @cached_property
@@ -370,7 +372,8 @@ class Loops:
 
     def trained_by(self, loop: LoopFact) -> set[ast.AST]:
         """Where the optimizers were made that step in a training loop, functions it calls, or loops around it."""
-        return {origin for update in self.stepped(loop) if update.how is How.OPTIMIZER for origin in update.optimizers}
+        stepping = (update for update in self.stepped(loop) if update.how is How.OPTIMIZER)
+        return made(self._facts, {origin for update in stepping for origin in update.optimizers})
 
     def together(self) -> list[list[LoopFact]]:
         """Training loops that share an optimizer or a loader belong together."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from migrate.programs.home.access import NAME, Parameter
 from migrate.programs.home.asking import keeps
 from migrate.programs.prepare.setup import written
+from migrate.programs.reach.unmade import is_unmade
 from migrate.rules.device_choice import device_line
 from migrate.rules.handed_devices import handed_lines
 from migrate.rules.one_seed import seeding
@@ -29,7 +30,7 @@ from migrate.rules.rule import rule
 from migrate.rules.visitors import hand_on, invite, required
 
 if TYPE_CHECKING:
-    from migrate.analysis.units import Function
+    from migrate.analysis.units import Class, Function
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -46,6 +47,9 @@ def accelerator(conversion: Conversion, draft: Draft) -> None:
         _hand_over(conversion, draft, parameter, passed)
     for visitor in conversion.program.visitors:
         invite(conversion, draft, visitor)
+    for cls in dict.fromkeys(unit.owner for unit in conversion.access.parameters if unit.owner is not None):
+        if is_unmade(conversion.facts, cls):
+            _tell_unmade(draft, cls)
 
 
 def _create(conversion: Conversion, draft: Draft) -> None:
@@ -90,6 +94,15 @@ def _hand_over(conversion: Conversion, draft: Draft, parameter: Parameter, passe
         if site.call.node not in passed:
             passed.add(site.call.node)
             hand_on(draft, parameter, site, conversion.access.of(site.call.caller))
+
+
+def _tell_unmade(draft: Draft, cls: Class) -> None:
+    """One note for a class that is handed the accelerator, and of which nothing makes an object."""
+    draft.note(
+        cls.node,
+        f"nothing that was read makes a {cls.name}: it is handed the accelerator, and stays as it is otherwise",
+        "where one is made, pass it `accelerator`, and see that what it trains with is prepared",
+    )
 
 
 def _last_required(unit: Function) -> str:

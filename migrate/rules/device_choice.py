@@ -2,6 +2,7 @@
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")   ->   (gone, or device = accelerator.device)
     if device == "cuda":                                                    ->   if accelerator.device.type == "cuda":
+    if device == torch.device("cuda"):                                      ->   if device.type == "cuda":
     torch.ones(3, device="cuda")            ->   torch.ones(3, device=accelerator.device)
     torch.cuda.set_device(0)                                                ->   (gone)
 
@@ -34,6 +35,7 @@ from migrate.programs.device.numbered import numbered_texts
 from migrate.programs.values.conditions import same_name
 from migrate.programs.values.users import from_user, is_told_or_chosen
 from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost, say_settings, say_version
+from migrate.rules.compared_devices import ask_for_kind
 from migrate.rules.first_gpu import follow_in_defaults, follow_in_models, is_first_gpu
 from migrate.rules.fixed_devices import name_fixed
 from migrate.rules.handed_devices import (
@@ -74,6 +76,8 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
                 idle.update(idle_functions(conversion, choice))
                 _overwritten(conversion, draft, choice)
                 _settle_others(conversion, draft, choice)
+                if not _is_text(conversion, choice):
+                    ask_for_kind(conversion, draft, choice)
                 say_version(conversion, draft, choice)
                 inside |= {id(node) for node in ast.walk(choice.statement)}
             else:

@@ -20,6 +20,7 @@ from migrate.programs.home.asking import constructor
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.tests import is_run_by_tests
+from migrate.programs.reach.unmade import is_unmade
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
 from migrate.programs.values.users import names_device
 
@@ -216,7 +217,7 @@ class Access:
         for other in units:
             if not self.facts.is_editable(other):
                 raise self._out_of_files(other)
-        if signature.obstacles and not _is_left_over(signature):
+        if signature.obstacles and not _is_left_over(self.facts, signature):
             obstacle = signature.obstacles[0]
             if obstacle.unnamed:
                 raise self._out_of_files(unit)
@@ -262,15 +263,18 @@ class Access:
         return OutOfReach(unit.node, why, way_out(paths, missing), missing)
 
 
-def _is_left_over(signature: Signature) -> bool:
+def _is_left_over(facts: Facts, signature: Signature) -> bool:
     """Whether nothing calls a function, `save_model()` in a `utils.py` that came from another project.
 
-    What comes to call it passes the accelerator, too. A command calls functions without arguments.
+    So are the methods of a class of which nothing makes an object. What comes to call it passes the accelerator, too. A
+    command calls functions without arguments.
     """
     unit = signature.unit
-    is_only_idle = [obstacle.is_idle for obstacle in signature.obstacles] == [True]
-    is_plain = unit.owner is None and unit.parent is None and not signature.exported and not is_run_by_tests(unit)
-    return is_only_idle and is_plain and len(unit.positional) > len(unit.node.args.defaults)
+    if [obstacle.is_idle for obstacle in signature.obstacles] != [True] or unit.parent is not None:
+        return False
+    if signature.exported or is_run_by_tests(unit) or len(unit.positional) <= len(unit.node.args.defaults):
+        return False
+    return unit.owner is None or is_unmade(facts, unit.owner)
 
 
 def device_parameter(facts: Facts, unit: Function) -> ast.arg | None:

@@ -14,6 +14,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import argument_at, is_main_guard
 from migrate.analysis.units import Function, Module
 from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.reach.unmade import made
 from migrate.programs.training.containers import contents
 from migrate.programs.training.gradients_off import without_gradients
 
@@ -28,7 +29,7 @@ _PARAMETERS = frozenset({"parameters", "named_parameters"})
 
 def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimizers: set[ast.AST]) -> set[ast.AST]:
     """Where the models were made that optimizers train."""
-    models: set[ast.AST] = set().union(*(facts.models_of.get(origin, set()) for origin in optimizers))
+    models = made(facts, set[ast.AST]().union(*(facts.models_of.get(origin, set()) for origin in optimizers)))
     models -= set(_tried_out(facts, models, training))
     calls = list(_run(facts, loops, training))
     run = set().union(*calls)

@@ -195,6 +195,16 @@ def compared(before, after):
     }
 
 
+def asked_for_its_kind(before, after):
+    choice = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+    return {
+        "accelerator": "",
+        "setup": (choice, "accelerator = Accelerator()\ndevice = accelerator.device"),
+        "made": ("model = model.to(device)", ""),
+        "end": (f"{before}\n    x = None", f"{after}\n    x = None"),
+    }
+
+
 def labelled(before, after):
     naming = "labels, predicted = y.view(-1), output.argmax(1)"
     return {
@@ -295,6 +305,7 @@ AROUND = {
     ("rank-guards", "dist.barrier()"): grouped("end"),
     ("device-choice", CHOICE): put("made"),
     ("device-choice", 'if device == "cuda":'): compared,
+    ("device-choice", 'if device == torch.device("cuda"):'): asked_for_its_kind,
     ("device-choice", 'torch.ones(3, device="cuda")'): put("end", "a = {}"),
     ("device-choice", "torch.cuda.set_device(0)"): put("setup", made=("model.cuda()", "")),
 }
