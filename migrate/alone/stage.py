@@ -152,7 +152,7 @@ def _taken(facts: Facts, modules: Sequence[Module], contents: Mapping[str, bytes
         for name, place in names.items():
             before = _defined(file.tree, name)
             if before is not None and ast.dump(before) != ast.dump(_defined(after, name) or ast.Pass()):
-                path = place.rpartition(":")[0]
+                path = place.rpartition(":")[0].partition(":cell ")[0]
                 why = f"{name} would change, and {place}, which is not named, uses it, too"
                 yield Refusal(before, "MIG904", why, f"name {path} as well", (path,))
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.alone.quantities import RANKS
+from migrate.analysis.syntax import same
 from migrate.programs.values.place import Quantity
 
 if TYPE_CHECKING:
@@ -96,9 +97,13 @@ class Strides:
         given = [n.value for s in found for n in ast.walk(s) if isinstance(n, ast.Return)]
         if not found:
             return self._is_derived
-        return bool(given) and all(
-            v is not None and (self._divides(v) or ast.unparse(v) in self._shares) for v in given
-        )
+        return bool(given) and all(v is not None and self._is_share(v) for v in given)
+
+    def _is_share(self, value: ast.expr) -> bool:
+        """Whether a number counts a share, or the batches of one: `self.num_samples // self.batch_size`."""
+        is_of_batches = isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv)
+        counted = value.left if is_of_batches and isinstance(value, ast.BinOp) else value
+        return self._divides(value) or ast.unparse(counted) in self._shares
 
     def _is_rank(self, node: ast.AST) -> bool:
         return self._is(node, self.ranks, RANKS)
@@ -157,7 +162,30 @@ class Strides:
         if isinstance(parent.op, (*_DIVISIONS, ast.Sub)):
             return parent.right is node
         other = parent.left if parent.right is node else parent.right
-        return isinstance(parent.op, ast.Mult) and (ast.unparse(other) in self._shares or self._divides(other))
+        if not isinstance(parent.op, ast.Mult):
+            return False
+        return ast.unparse(other) in self._shares or self._divides(other) or self._is_rounded_by(parent)
+
+    def _is_rounded_by(self, product: ast.BinOp) -> bool:
+        """Whether a product is what one step of all processes takes, and an order is only filled up to whole steps.
+
+        `total = self.num_replicas * self.batch_size`, then `(total - len(order) % total) % total`.
+        """
+        given = self._parents[product]
+        if not isinstance(given, ast.Assign) or len(given.targets) != 1 or not isinstance(given.targets[0], ast.Name):
+            return False
+        name = given.targets[0].id
+        named = [n for n in ast.walk(self._node) if isinstance(n, ast.Name) and n.id == name]
+        stored = [n for n in named if isinstance(n.ctx, ast.Store)]
+        return len(stored) == 1 and all(self._is_rounding(n) for n in named if n not in stored)
+
+    def _is_rounding(self, read: ast.Name) -> bool:
+        """Whether a number is a divisor, or what is wanting to it is computed."""
+        parent = self._parents[read]
+        if not isinstance(parent, ast.BinOp):
+            return False
+        is_divisor = isinstance(parent.op, _DIVISIONS) and parent.right is read
+        return is_divisor or (isinstance(parent.op, ast.Sub) and _is_rest(parent, read))
 
     def _up(self, node: ast.AST) -> Iterator[ast.AST]:
         while node in self._parents:
@@ -169,3 +197,10 @@ def _asks_for_none(test: ast.AST) -> bool:
     return isinstance(test, ast.Compare) and any(
         isinstance(each, ast.Constant) and each.value is None for each in test.comparators
     )
+
+
+def _is_rest(difference: ast.BinOp, read: ast.Name) -> bool:
+    """`total - n % total`."""
+    rest = difference.right
+    is_rest = isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Mod)
+    return is_rest and isinstance(rest, ast.BinOp) and same(difference.left, read) and same(rest.right, read)

@@ -48,6 +48,7 @@ from migrate.programs.prepare.captures import called_around, kept
 from migrate.programs.prepare.dealt_twice import dealt_twice
 from migrate.programs.prepare.irregular import out_of_step
 from migrate.programs.prepare.later import after_the_first
+from migrate.programs.prepare.own_batches import asked_by_loader
 from migrate.programs.prepare.placement import Placement
 from migrate.programs.prepare.renewed import unscaled_for_each
 from migrate.programs.prepare.several import several, something_else
@@ -254,6 +255,7 @@ def _in_the_way(wanted: Arrangement, by_hand: ByHand, placement: Placement, pack
     yield from after_the_first(facts, loops, program, units, stages, prepared)
     yield from renewed_too_late(facts, program, units, prepared, stages)
     yield from dealt_twice(facts, loops, wanted.loaders)
+    yield from asked_by_loader(facts, units, prepared, package)
     yield from prepared_at_times(facts, program, stages)
     yield from called_around(facts, program, units)
     yield from kept_given(facts, loops, program, units)

@@ -18,10 +18,20 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import is_none
 from migrate.programs.home.access import OutOfReach
 from migrate.programs.home.asking import asked_by, asking
 from migrate.programs.marker import is_barrier, is_main, marks
-from migrate.programs.output.guards import dissolved, guards, has_accelerator, is_joint, leaves, stands_in
+from migrate.programs.output.guards import (
+    choices,
+    dissolved,
+    guards,
+    has_accelerator,
+    is_joint,
+    is_one_call,
+    leaves,
+    stands_in,
+)
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
@@ -38,6 +48,8 @@ def rank_guards(conversion: Conversion, draft: Draft) -> None:
             gone |= _dissolve(conversion, draft, guard)
         elif leaves(conversion, guard):
             raise _refused(guard, "some processes leave here, and miss what all of them must enter")
+    for choice in choices(conversion):
+        gone |= _choose(draft, choice)
     mine = {*conversion.units, *conversion.access.around, *asked_by(conversion.facts, conversion.units)}
     for module in asking(conversion.facts).modules:
         for mark in list(marks(module.tree)):
@@ -47,7 +59,7 @@ def rank_guards(conversion: Conversion, draft: Draft) -> None:
 
 def _dissolve(conversion: Conversion, draft: Draft, node: ast.If) -> set[int]:
     """Let all processes into a branch; the marks that go."""
-    if not is_main(node.test) or not stands_in(node):
+    if not is_main(node.test) or not (stands_in(node) or is_one_call(node)):
         raise _refused(node, "processes part ways here, and all of them must do what is in this branch")
     rest = [v for v in node.test.values if not is_main(v)] if isinstance(node.test, ast.BoolOp) else []
     if rest:
@@ -58,6 +70,14 @@ def _dissolve(conversion: Conversion, draft: Draft, node: ast.If) -> set[int]:
     if not has_accelerator(conversion, node) and not is_joint(conversion, node) and not is_told:
         draft.note(node, "every process does this: it runs before the accelerator exists")
     return {id(mark) for mark in marks(node.test) if not any(mark in ast.walk(value) for value in rest)}
+
+
+def _choose(draft: Draft, choice: ast.IfExp) -> set[int]:
+    """Let all processes have what the main process alone was given; the marks that go."""
+    if not isinstance(choice.test, ast.Attribute) or not is_none(choice.orelse):
+        raise _refused(choice, "processes part ways here, and all of them need what this gives the main process")
+    draft.rewrite(choice, "{it}", it=choice.body)
+    return set(map(id, marks(choice.test)))
 
 
 def _mark(conversion: Conversion, draft: Draft, mark: ast.Name) -> None:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import jumps, line_of
+from migrate.analysis.syntax import is_none, jumps, line_of
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import LOCAL_MAIN, is_barrier, is_main, is_marked
+from migrate.programs.output.supplies import Supplies, supplies
 from migrate.programs.processes.replicas import has_buffers
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.outputs import is_repeatable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from migrate.analysis.units import Unit
 
@@ -82,7 +83,7 @@ def _dissolved(conversion: Conversion) -> set[ast.If]:
         found.update(waiting)
         left = [guard for guard in left if guard not in found]
         unit = conversion.facts.unit
-        needed = {(unit(guard), name) for guard in found for name in _read(guard)}
+        needed = _needed(conversion, found).names
         made = {(unit(guard), name) for guard in found for name in _stored(guard.body)}
         asked = {origin for guard in found for origin in _asked(conversion, guard)}
         waiting = [
@@ -93,6 +94,20 @@ def _dissolved(conversion: Conversion) -> set[ast.If]:
             or any(node in asked for statement in guard.body for node in ast.walk(statement))
         ]
     return found
+
+
+def _needed(conversion: Conversion, found: Collection[ast.If]) -> Supplies:
+    """What the branches that all processes enter read, with what gives it its value."""
+    unit = conversion.facts.unit
+    return supplies(conversion.facts, ((unit(guard), name) for guard in found for name in _read(guard)))
+
+
+def choices(conversion: Conversion) -> set[ast.IfExp]:
+    """`val_loader if accelerator.is_main_process else None`, where all processes read what that gives."""
+    found = [guard for guard in guards(conversion) if guard in dissolved(conversion)]
+    return {
+        choice for choice in _needed(conversion, found).choices if is_inside(conversion, conversion.facts.unit(choice))
+    }
 
 
 def _writers_of_machine(conversion: Conversion, guard: ast.If) -> Iterator[str]:
@@ -143,6 +158,34 @@ def stands_in(guard: ast.If) -> bool:
         and all(ast.unparse(target) in made for target in statement.targets)
         for statement in guard.orelse
     )
+
+
+def is_one_call(guard: ast.If) -> bool:
+    """Whether both branches make one call, in which the other processes have `None` for what the main process has.
+
+    `train(net, [loader, val_loader], writer)`, and `train(net, [loader, None], None)` for the others.
+    """
+    if len(guard.body) != 1 or len(guard.orelse) != 1:
+        return False
+    one, other = guard.body[0], guard.orelse[0]
+    return isinstance(one, (ast.Expr, ast.Assign)) and is_but_for_none(one, other)
+
+
+def is_but_for_none(one: ast.AST, other: ast.AST) -> bool:
+    """Whether two pieces of code are the same, but that there is `None` in the other for parts of the one."""
+    if isinstance(other, ast.expr) and is_none(other):
+        return True
+    if type(one) is not type(other):
+        return False
+    parts, others = list(ast.iter_child_nodes(one)), list(ast.iter_child_nodes(other))
+    if len(parts) != len(others) or _leaf(one) != _leaf(other):
+        return False
+    return all(is_but_for_none(part, each) for part, each in zip(parts, others, strict=True))
+
+
+def _leaf(node: ast.AST) -> list[object]:
+    """What a node says itself: a name, an attribute, a constant."""
+    return [value for _, value in ast.iter_fields(node) if not isinstance(value, (ast.AST, list))]
 
 
 def is_joint(conversion: Conversion, statement: ast.If) -> bool:

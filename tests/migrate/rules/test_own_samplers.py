@@ -2,6 +2,8 @@
 
 import pytest
 
+from migrate.options import Target
+
 PROGRAM = '''
 import argparse
 import itertools
@@ -273,3 +275,99 @@ def test_a_trainer_tells_the_sampler_that_it_holds(convert_text):
     _, result = convert_text(source.replace("loader.sampler.set_epoch", "clock.sampler.set_epoch"))
 
     assert "        if accelerator.num_processes > 1:\n            clock.sampler.set_epoch(epoch)\n" in result
+
+
+BUCKETS = '''
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+class Buckets(DistributedSampler):
+    """Batches of samples of like length, as many for each process."""
+
+    def __init__(self, dataset, batch_size, num_replicas=None, rank=None, shuffle=True):
+        super().__init__(dataset, num_replicas=num_replicas, rank=rank, shuffle=shuffle)
+        self.batch_size = batch_size
+        self.buckets = [list(range(20)), list(range(20, 50))]
+        self.counts = []
+        for bucket in self.buckets:
+            of_all = self.num_replicas * self.batch_size
+            wanting = (of_all - (len(bucket) % of_all)) % of_all
+            self.counts.append(len(bucket) + wanting)
+        self.total_size = sum(self.counts)
+        self.num_samples = self.total_size // self.num_replicas
+
+    def __iter__(self):
+        generator = torch.Generator()
+        generator.manual_seed(self.epoch)
+        batches = []
+        for bucket, count in zip(self.buckets, self.counts):
+            ids = torch.randperm(len(bucket), generator=generator).tolist()
+            ids = ids + ids[: count - len(bucket)]
+            ids = ids[self.rank :: self.num_replicas]
+            for first in range(0, len(ids), self.batch_size):
+                batches.append([bucket[i] for i in ids[first : first + self.batch_size]])
+        return iter([batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()])
+
+    def __len__(self):
+        return self.num_samples // self.batch_size
+
+
+def run(rank, world):
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(50, 4), torch.randn(50, 1))
+    loader = DataLoader(data, batch_sampler=Buckets(data, 4, num_replicas=world, rank=rank))
+    model = DDP(nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        loader.batch_sampler.set_epoch(epoch)
+        seen = 0.0
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            seen += len(x)
+        if rank == 0:
+            print(len(loader), seen)
+
+
+if __name__ == "__main__":
+    mp.spawn(run, nprocs=2, args=(2,))
+'''.lstrip("\n")
+
+
+def test_buckets_that_are_filled_up_to_whole_steps_are_those_of_one_process(convert_text, numbers_printed):
+    _, result = convert_text(BUCKETS)
+
+    assert "Buckets(data, 4, num_replicas=1, rank=0)" in result
+    assert "        loader.batch_sampler.set_epoch(epoch)\n" in result
+    assert numbers_printed(result, 1) == [13, 52, 13, 52]
+    assert [numbers_printed(result, 2)[i] for i in (0, 2)] == [7, 7]
+
+
+@pytest.mark.parametrize(
+    "counted",
+    ["of_all = self.num_replicas * self.batch_size + 1", "of_all = self.num_replicas * 2\n            print(of_all)"],
+)
+def test_other_numbers_that_go_by_the_processes_are_refused(refused_text, counted):
+    text = BUCKETS.replace("of_all = self.num_replicas * self.batch_size", counted)
+    refused_text(text, "MIG113", "Buckets(data, 4")
+
+
+def test_with_accelerate_such_a_sampler_is_not_asked_by_its_loader(convert_text):
+    report, result = convert_text(BUCKETS, target=Target.ACCELERATE)
+    assert result == BUCKETS
+    (finding,) = (f for f in report.findings if f.code == "MIG104")
+    assert "has no set_epoch() of the program's" in finding.message
+
+    made = "Buckets(data, 4, num_replicas=world, rank=rank)"
+    named = BUCKETS.replace(made, "sampler").replace("    loader = ", f"    sampler = {made}\n    loader = ")
+    _, result = convert_text(named.replace("loader.batch_sampler", "sampler"), target=Target.ACCELERATE)
+    assert "        sampler.set_epoch(epoch)\n" in result
