@@ -81,7 +81,7 @@ from migrate.programs.shares.short_counts import short_counts
 from migrate.programs.shares.undivided import undivided
 from migrate.programs.shares.yielded import yielded
 from migrate.programs.training.batch_statistics import BatchStatistics
-from migrate.programs.training.carried import carried
+from migrate.programs.training.carried import carried, carried_inside
 from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.flags import GRADIENTS, Flagged
@@ -171,7 +171,7 @@ def _say_other_rows(conversion: Conversion, draft: Draft, loop: LoopFact) -> Non
     for filling, rows in rows_kept(facts, loop, conversion.program.model_origins):
         what = f"the loss is computed from {rows}, whose rows each process fills by its own batches only"
         draft.note(filling, what, "put in what all have: gather the index and what is put there above it")
-    for last, name in carried(facts, loop):
+    for last, name in dict.fromkeys((*carried(facts, loop), *carried_inside(facts, loop))):
         if name not in averaged.names and last not in queued:
             what = f"the loss is computed from {name}, which each process carries on from its own batches only"
             draft.note(last, what, _CARRIED)

@@ -42,11 +42,13 @@ from migrate.programs.evaluation.verdicts import InFull, Shared
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
 from migrate.programs.reach.callees import entered, reached
+from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.shares.own_sums import summing
 from migrate.programs.training.begun import iterators
 from migrate.programs.training.modes import Mode
 from migrate.programs.training.unsteady import unsteady
 from migrate.programs.values.results import carried, folded, is_listed, is_tuple_of_more
+from migrate.programs.values.states_kept import states_kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,6 +78,7 @@ def _shared(facts: Facts, program: Program, modes: Modes, loop: LoopFact, calls:
     _check_reach(facts, program, loop)
     _check_data(facts, loop)
     _check_models(facts, program)
+    _check_states(facts, loop, calls)
     _check_mode(facts, program, modes, loop)
     _check_sums(facts, loop)
     _check_ends(facts, program, loop)
@@ -240,6 +243,13 @@ def _check_models(facts: Facts, program: Program) -> None:
         for member in value.unit.lookup("forward") if isinstance(value.unit, Class) else ():
             if isinstance(member.unit, Function) and draws_in_evaluation(facts, member.unit, frozenset()):
                 raise NotShared(f"{value.name.rpartition('.')[2]}.forward draws random numbers")
+
+
+def _check_states(facts: Facts, loop: LoopFact, calls: Sequence[ast.Call]) -> None:
+    """A model that goes on from batch to batch needs them all, in their order."""
+    inside = {forward for call in calls for forward in forwards_inside(facts, call)}
+    for statement, name in states_kept(facts, inside, loop.node, in_training=False):
+        raise NotShared(f"the model carries self.{name} from batch to batch (line {statement.lineno})")
 
 
 def _check_mode(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> None:

@@ -11,10 +11,16 @@ and a mean over them is one process's. Numbers of which the mean can be taken ar
 from __future__ import annotations
 
 import ast
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import DEFINITIONS, own_nodes, reads, targets_of, writes
+from migrate.analysis.syntax import DEFINITIONS, own_nodes, reads, targets_of, walk, writes
+from migrate.programs.reach.callees import entered, reached
+from migrate.programs.reach.forwards import forwards_inside
+from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.training.rows_kept import rows_inside
 from migrate.programs.values.accumulators import holds_own
+from migrate.programs.values.states_kept import states_kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +47,21 @@ def carried(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.stmt, str]]:
         own = [statement for statement, value in given[name] if holds_own(facts, loop, value)]
         if own and _comes_to(body, name, given[name][0][0].lineno, started):
             yield own[-1], name
+
+
+def carried_inside(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.stmt, str]]:
+    """The statements of models that leave something in an attribute, for the next batch of a loop, with its name.
+
+    Not in a buffer, which is told by itself (`rows_kept.py`).
+    """
+    outside = [unit for unit in reached(facts, entered(facts, loop.node)) if not is_inside_model(facts, unit)]
+    nodes = chain(walk(loop.node), *(facts.own(unit) for unit in outside))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    forwards = dict.fromkeys(forward for call in calls for forward in forwards_inside(facts, call))
+    in_buffers = {statement for statement, _ in rows_inside(facts, forwards)}
+    for statement, name in states_kept(facts, forwards, loop.node, in_training=True):
+        if statement not in in_buffers:
+            yield statement, f"self.{name}"
 
 
 def _statements(loop: ast.For) -> list[ast.stmt]:
