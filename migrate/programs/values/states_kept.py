@@ -36,9 +36,8 @@ def states_kept(
     for forward in forwards:
         if forward.itself is None:
             continue
-        units = _with_own_methods(facts, forward)
-        read = {name for unit in units for name in _first_reads(facts, unit)}
-        for unit in units:
+        read = set(_first_reads(facts, forward))
+        for unit in _with_own_methods(facts, forward) if read else ():
             for statement, name in _stores(facts, unit):
                 if name in read and name not in anew and not _is_where_missing(facts, statement, name):
                     if _is_computed(facts, unit, statement) and (in_training or not _only_trains(facts, statement)):
@@ -67,8 +66,8 @@ def _stores(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
                 yield node, target.attr
 
 
-def _first_reads(facts: Facts, unit: Function) -> Iterator[str]:
-    """The attributes of its object that a method computes with before it gives them a value in every case."""
+def _first_reads(facts: Facts, unit: Function, seen: frozenset[Function] = frozenset()) -> Iterator[str]:
+    """The attributes of its object that a method computes with before it gives them a value, also by what it calls."""
     given: dict[str, int] = {}
     for statement, name in _stores(facts, unit):
         if not _goes_on(unit, _value(statement), name) and not _is_where_missing(facts, statement, name):
@@ -80,6 +79,10 @@ def _first_reads(facts: Facts, unit: Function) -> Iterator[str]:
         read = _reads(unit, node)
         if read is not None and line_of(node) <= given.get(read, line_of(node)) and not _is_asked(facts, node):
             yield read
+    for call, method in _own_calls(facts, unit):
+        for read in _first_reads(facts, method, seen | {unit}) if method not in seen else ():
+            if call.lineno <= given.get(read, call.lineno):
+                yield read
 
 
 def _set_by_call(facts: Facts, unit: Function) -> Iterator[tuple[ast.Call, str]]:

@@ -70,6 +70,10 @@ KEPT = {
 }
 ANEW = {
     "set anew in the call": f"self.reset(len(x))\n        {DETACHED}",
+    "set for a method": (
+        "self.state = x.mean()\n        return self.run(x)\n\n    def run(self, x):\n"
+        "        out, _ = self.cell(x + self.state)\n        return self.head(out[:, -1])\n\n    def other(self, out):"
+    ),
     "not read": "out, state = self.cell(x)\n        self.state = state",
     "read below": "out, self.state = self.cell(x)\n        out = out + self.state[0].mean()",
     "a count": f"{DETACHED.splitlines()[0].replace('self.state', 'None')}\n        self.seen = self.seen + 1",
