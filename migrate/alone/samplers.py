@@ -262,8 +262,8 @@ class Samplers:
         """What to write, where a sampler is read, for the loader that took it."""
         facts = self._world.facts
         if isinstance(sampler, ast.Attribute) and sampler.attr == "sampler":
-            made = facts.loaders(facts.values(sampler.value))
-            return ast.unparse(sampler.value) if made & self._sources_of_loaders() else None
+            if made := facts.loaders(facts.values(sampler.value)):  # else it is an attribute of that name
+                return ast.unparse(sampler.value) if made & self._sources_of_loaders() else None
         calls = {e for e in self._behind(sampler, 4) if id(e) not in self._world.dead and not is_none(e)}
         wanted = {loader for loader, order in self._orders.items() if {order.call} == calls}
         function = facts.tree(sampler).function(sampler)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from migrate.alone import apex, losses
@@ -18,6 +19,7 @@ from migrate.alone.groups import near_to
 from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged
 from migrate.alone.lost import lost_sums
+from migrate.alone.lost_attributes import lost_attributes
 from migrate.alone.obstacles import obstacles
 from migrate.alone.pen import Pen
 from migrate.alone.presence import Presence
@@ -201,6 +203,10 @@ class _Passes:
                 why = f"{read.id} is for several processes, and is read here for something else"
                 yield Refusal(node, "MIG113", why, "take this out, then run migrate again")
                 return
+        before, after = ({path: file.tree for path, file in files.items()} for files in (self._first, self._files))
+        for lost in islice(lost_attributes(before, after), 1):
+            why = f"{ast.unparse(lost)} is for several processes, and is read here for something else"
+            yield Refusal(lost, "MIG113", why, "take this out, then run migrate again")
 
     def _uses(self, known: Homonyms | None) -> Uses:
         return Uses({file.path: file.tree for file in self._files.values()}, self._others, self._foreign, known)

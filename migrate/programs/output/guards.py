@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import is_none, jumps, line_of
+from migrate.analysis.units import Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import LOCAL_MAIN, is_barrier, is_main, is_marked
-from migrate.programs.output.supplies import Supplies, supplies
+from migrate.programs.output.supplies import Supplies, handed_reads, place, supplies
 from migrate.programs.processes.replicas import has_buffers
+from migrate.programs.reach.callees import entered, reached
+from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.outputs import is_repeatable
 
@@ -83,13 +86,13 @@ def _dissolved(conversion: Conversion) -> set[ast.If]:
         found.update(waiting)
         left = [guard for guard in left if guard not in found]
         unit = conversion.facts.unit
-        needed = _needed(conversion, found).names
+        needed = _needed(conversion, found).places
         made = {(unit(guard), name) for guard in found for name in _stored(guard.body)}
         asked = {origin for guard in found for origin in _asked(conversion, guard)}
         waiting = [
             guard
             for guard in left
-            if any((unit(guard), name) in needed for name in _stored(guard.body))
+            if any(place(unit(guard), name) in needed for name in _stored(guard.body))
             or any((unit(guard), name) in made for name in _writers_of_machine(conversion, guard))
             or any(node in asked for statement in guard.body for node in ast.walk(statement))
         ]
@@ -97,9 +100,12 @@ def _dissolved(conversion: Conversion) -> set[ast.If]:
 
 
 def _needed(conversion: Conversion, found: Collection[ast.If]) -> Supplies:
-    """What the branches that all processes enter read, with what gives it its value."""
-    unit = conversion.facts.unit
-    return supplies(conversion.facts, ((unit(guard), name) for guard in found for name in _read(guard)))
+    """What the branches that all enter read, also by the functions that they call, with what gives it its value."""
+    facts = conversion.facts
+    read = {place(facts.unit(guard), name) for guard in found for name in _read(guard)}
+    called = reached(facts, (unit for guard in found for unit in entered(facts, guard)))
+    inside = (unit for unit in called if isinstance(unit, Function) and not is_inside_model(facts, unit))
+    return supplies(facts, read.union(*(handed_reads(facts, unit) for unit in inside)))
 
 
 def choices(conversion: Conversion) -> set[ast.IfExp]:

@@ -391,3 +391,51 @@ def test_a_function_that_makes_a_sampler_is_named_and_not_its_rank(convert_text)
     assert "Accelerator" not in result
     assert "what becomes of this sampler is not known" in str(report.findings)
     assert "shares its data out" not in str(report.findings)
+
+
+HELD = """
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn, optim
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+class Trainer:
+    def __init__(self):
+        data = TensorDataset(torch.ones(32, 2), torch.ones(32, 1))
+        self.sampler = DistributedSampler(data)
+        self.loader = DataLoader(data, batch_size=4, sampler=self.sampler)
+        self.net = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1)
+
+    def fit(self):
+        for epoch in range(2):
+            {told}
+            for x, y in self.loader:
+                self.optimizer.zero_grad()
+                loss = nn.functional.mse_loss(self.net(x), y)
+                loss.backward()
+                self.optimizer.step()
+
+
+dist.init_process_group("gloo")
+Trainer().fit()
+""".lstrip("\n")
+
+
+@pytest.mark.parametrize("told", ["self.sampler.set_epoch(epoch)", "self.loader.sampler.set_epoch(epoch)"])
+def test_an_attribute_that_is_called_sampler_is_told_by_its_loader(convert_text, told):
+    _, result = convert_text(HELD.format(told=told))
+
+    assert "            self.loader.set_epoch(epoch)\n" in result
+    assert "self.sampler" not in result
+
+
+@pytest.mark.parametrize("told", ["self.note(self.sampler.seed)", "print(self.sampler)"])
+def test_an_attribute_that_is_asked_for_something_else_is_refused(refused_text, told):
+    text = HELD.format(told=told).replace(
+        "    def fit", "    def note(self, seed):\n        print(seed)\n\n    def fit"
+    )
+    refused_text(text, "MIG113", told)

@@ -113,3 +113,70 @@ def test_what_only_the_main_process_reads_stays_its_own(convert_text):
     _, result = convert_text(text)
 
     assert "if accelerator.is_main_process:\n        logger = logging.getLogger" in result
+
+
+TRAINER = """
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+from torch.utils.tensorboard import SummaryWriter
+
+
+class Trainer:
+    def __init__(self, rank, world):
+        self.rank = rank
+        data = TensorDataset(torch.randn(64, 4), torch.randn(64, 1))
+        self.sampler = DistributedSampler(data, num_replicas=world, rank=rank)
+        self.loader = DataLoader(data, batch_size=8, sampler=self.sampler)
+        if self.rank == 0:
+            self.val_loader = DataLoader(TensorDataset(torch.randn(30, 4), torch.randn(30, 1)), batch_size=8)
+            self.history = []
+        if self.rank == 0:
+            self.writer = SummaryWriter("logs")
+        self.model = DDP(nn.Linear(4, 1))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def evaluate(self):
+        self.model.eval()
+        total = 0.0
+        with torch.no_grad():
+            for x, y in self.val_loader:
+                total += nn.functional.mse_loss(self.model.module(x), y, reduction="sum").item()
+        self.model.train()
+        return total / len(self.val_loader.dataset)
+
+    def run(self):
+        for epoch in range(2):
+            self.sampler.set_epoch(epoch)
+            for x, y in self.loader:
+                self.optimizer.zero_grad()
+                loss = nn.functional.mse_loss(self.model(x), y)
+                loss.backward()
+                self.optimizer.step()
+            if self.rank == 0:
+                self.history.append(self.evaluate())
+                self.writer.add_scalar("loss", self.history[-1], epoch)
+                print(self.history[-1])
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    Trainer(dist.get_rank(), dist.get_world_size()).run()
+
+
+main()
+""".lstrip("\n")
+
+
+def test_so_it_is_with_attributes_that_other_methods_read(convert_text, numbers_printed):
+    _, result = convert_text(TRAINER)
+
+    set_up = result[result.index("def __init__") : result.index("def evaluate")]
+    assert "is_main_process:\n            self.val_loader" not in set_up
+    assert "\n        self.history = []" in set_up
+    assert "        if self.accelerator.is_main_process:\n            self.writer = SummaryWriter" in set_up
+    assert len(numbers_printed(result, 2)) == len(numbers_printed(result, 1)) == 2
