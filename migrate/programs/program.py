@@ -18,7 +18,7 @@ from migrate.programs.home.anew import beside, made_anew
 from migrate.programs.home.ascents import ascent
 from migrate.programs.home.elsewhere import parted
 from migrate.programs.home.homeless import why_homeless
-from migrate.programs.home.homes import Home, Wanted, find
+from migrate.programs.home.homes import Home, Wanted, find, maker
 from migrate.programs.home.looks import only_looks
 from migrate.programs.home.naming import Named
 from migrate.programs.home.outer import widened
@@ -252,7 +252,10 @@ def _settle(facts: Facts, loops: Loops, program: Program, *, review: bool) -> No
 def _settle_at(facts: Facts, loops: Loops, program: Program, home: Home, wanted: Wanted) -> None:
     """Take what has a name at a home, beside what is prepared elsewhere."""
     program.home, program.start, program.entry = home.unit, home.start, home.entry
-    if home.start is home.unit:
+    is_whole = not (home.is_wide or program.loaders or program.optimizers)  # it makes all, and none is prepared elsewhere
+    if home.start is home.unit and is_whole and (init := maker(facts, home.unit, wanted.trains)) is not None:
+        program.start = init
+    elif home.start is home.unit:
         program.start, program.entry = ascent(facts, home.unit, program.training)
         if not home.is_wide:
             program.start, program.entry = widened(facts, program.start, program.entry, wanted)

@@ -19,7 +19,7 @@ from migrate.programs.reach.callees import entered, reached
 from migrate.programs.reach.outsiders import is_inside_model, units_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
 
@@ -235,6 +235,21 @@ def _first_init(facts: Facts, unit: Unit) -> Unit:
     assert unit.owner is not None
     made = [cls for call in facts.callers(first) for cls in _classes_of(call.caller)]
     return first if made and all(unit.owner in cls.mro() for cls in made) else unit
+
+
+def maker(facts: Facts, unit: Unit, trains: Collection[Unit]) -> Function | None:
+    """The `__init__` that makes the accelerator for a method which sets up what other methods of its object train.
+
+    `fit()` calls `self.build()` where there is no model yet: what `build()` prepares is there for its callers, too.
+    """
+    if not isinstance(unit, Function) or unit.owner is None or unit.itself is None or unit.name == "__init__":
+        return None
+    init = _constructor(unit)
+    if init is None or not facts.is_editable(init) or units_from(facts, unit).issuperset(trains):
+        return None
+    methods = [each for each in trains if isinstance(each, Function) and each.itself is not None]
+    are_beside = all(each.owner is not None and unit.owner in each.owner.mro() for each in methods)
+    return init if len(methods) == len(trains) and are_beside else None
 
 
 def _classes_of(unit: Unit) -> list[Class]:

@@ -512,3 +512,45 @@ def test_an_optimizer_that_is_handed_on_at_once_is_told_to_get_a_name(decide):
     named = HANDED_ON.replace("    run(net, loader, optim.SGD(net.parameters(), lr=0.1))", "    opt = MADE\n    RUN")
     named = named.replace("MADE", "optim.SGD(net.parameters(), lr=0.1)").replace("RUN", "run(net, loader, opt)")
     assert not decide(HEAD + named)[0].refusals
+
+
+LAZY = """
+class Estimator:
+    def __init__(self):
+        self.net = None
+
+    def build(self):
+        self.net = nn.Linear(1, 1)
+        self.opt = optim.SGD(self.net.parameters(), lr=0.1)
+        self.loader = DataLoader(data)
+
+    def fit(self):
+        if self.net is None:
+            self.build()
+        for x, y in self.loader:
+            self.net(x).sum().backward()
+            self.opt.step()
+
+Estimator().fit()
+"""
+
+
+@pytest.mark.parametrize("asks", ["if self.net is None:", "if True:"])
+def test_what_a_method_sets_up_is_prepared_there_where_a_method_that_calls_it_trains(decide, asks):
+    program, conversion = decide(HEAD + LAZY.replace("if self.net is None:", asks))
+
+    assert not program.refusals
+    assert (_called(program.home), _called(program.start)) == ("build", "__init__")
+    assert [named.target for named in conversion.placement.stages.first.objects] == ALL
+
+
+def test_without_an_init_nothing_makes_the_accelerator_for_a_method_that_sets_up_and_one_that_trains(decide):
+    bare = LAZY.replace("    def __init__(self):\n        self.net = None\n", "    net = None\n")
+    program, _ = decide(HEAD + bare)
+    assert program.start is program.home
+
+
+def test_the_init_makes_none_where_a_loader_is_prepared_elsewhere(decide):
+    above = LAZY.replace("        self.loader = DataLoader(data)\n", "").replace("class", "loader = DataLoader(data)\n\nclass")
+    _, conversion = decide(HEAD + above.replace("in self.loader", "in loader"))
+    assert conversion is None
