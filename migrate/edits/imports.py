@@ -136,7 +136,7 @@ def _new(
     own = [[stmt for stmt in run if _section(stmt, local) is mine] for run in runs]
     if any(own):
         run, peers = _among([*zip(runs, own, strict=True)])
-        anchor, before = _in_run(run, peers, module, is_from=is_from)
+        anchor, before = _in_run(zone, peers, module, is_from=is_from)
         is_first = before and anchor is run[0]
         return Placed(code, anchor, before=before, spaced=False, serves=serves, is_first=is_first)
     earlier = [stmt for run in runs for stmt in run if _section(stmt, local) < mine]
@@ -144,7 +144,7 @@ def _new(
     if earlier:
         return Placed(code, _line_end(zone, earlier[-1]), before=False, spaced=True, serves=serves)
     if later:
-        return Placed(code, later[0], before=True, spaced=True, serves=serves)
+        return Placed(code, _line_start(zone, later[0]), before=True, spaced=True, serves=serves)
     has_docstring = ast.get_docstring(tree, clean=False) is not None
     return Placed(code, tree.body[0], before=not has_docstring, spaced=True, serves=serves)
 
@@ -171,19 +171,19 @@ def _runs(zone: list[ast.stmt]) -> Iterator[list[ast.Import | ast.ImportFrom]]:
 
 
 def _in_run(
-    run: list[ast.Import | ast.ImportFrom], peers: list[ast.Import | ast.ImportFrom], module: str, *, is_from: bool
+    zone: list[ast.stmt], peers: list[ast.Import | ast.ImportFrom], module: str, *, is_from: bool
 ) -> tuple[ast.stmt, bool]:
     """The statement that the new one stands next to among its peers of a run, and whether before it."""
     mixed = _is_sorted([_key(stmt) for stmt in peers]) and not _is_sorted([_style(stmt) for stmt in peers])
     if not mixed:  # plain imports first, or no order that could be kept: among those of the same style
         same = [stmt for stmt in peers if isinstance(stmt, ast.ImportFrom) is is_from]
         if not same and not is_from:
-            return _line_start(run, peers[0]), True
+            return _line_start(zone, peers[0]), True
         peers = same or peers
         greater = [stmt for stmt in same if _key(stmt) > module.lower()]
     else:
         greater = [stmt for stmt in peers if _key(stmt) > module.lower()]
-    return (_line_start(run, greater[0]), True) if greater else (_line_end(run, peers[-1]), False)
+    return (_line_start(zone, greater[0]), True) if greater else (_line_end(zone, peers[-1]), False)
 
 
 def _section(stmt: ast.Import | ast.ImportFrom, local: Collection[str]) -> Section:
@@ -214,7 +214,7 @@ def _is_sorted(keys: list[str] | list[bool]) -> bool:
 
 
 def _line_start(stmts: Iterable[ast.stmt], stmt: ast.stmt) -> ast.stmt:
-    """The first statement on the line where this one begins: `import a; import b` stays one line."""
+    """The first statement on the line where this one begins: `import a; a.use(1); import b` stays one line."""
     return next(other for other in stmts if (other.end_lineno or other.lineno) >= stmt.lineno)
 
 

@@ -76,6 +76,14 @@ TABLE = {
         "import os; import torch; import zeta\nx\n",
         f"import os; import torch; import zeta\n{HEAD}\nx\n",
     ),
+    "a line that imports and uses": (
+        "import torch\nimport os; os.chdir('a'); from zeta import z\nimport abc\n\nx\n",
+        f"import torch\n{HEAD}\nimport os; os.chdir('a'); from zeta import z\nimport abc\n\nx\n",
+    ),
+    "between two imports of a line": (
+        "import torch\nimport mat; mat.use('a'); from mat import x\nx\n",
+        f"import torch\nimport mat; mat.use('a'); from mat import x\n{HEAD}\nx\n",
+    ),
     "several lines": (
         "from alpha import (\n    a,\n    b,\n)\nfrom zeta import (\n    c,\n)\n\nx\n",
         f"from alpha import (\n    a,\n    b,\n)\n{HEAD}\nfrom zeta import (\n    c,\n)\n\nx\n",
