@@ -26,7 +26,7 @@ from migrate.programs.values.fetches import is_download
 from migrate.programs.values.logs import logs
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from migrate.analysis.facts import Facts
@@ -132,12 +132,13 @@ def _accelerator_spot(
 ) -> tuple[Spot, bool]:
     """Where the accelerator is made, and whether the device choice goes there."""
     earliest = _start(facts, tree, top)
-    for argument in arguments:
-        limit = choice.outermost.lineno if choice is not None and argument.name == "cpu" else None
-        earliest = max(earliest, _after_names(facts, program, tree, top, argument.needs, limit))
-    in_module = isinstance(program.start, Module) and top is tree.root.body
     needing = tree.in_block(needed, top)
     last = len(top) if needing is None else _index(top, needing)
+    for argument in arguments:
+        limit = choice.outermost.lineno if choice is not None and argument.name == "cpu" else None
+        names = _Names(facts, program, tree, top, limit)
+        earliest = max(earliest, *(names.after(name, last) for name in argument.needs), 0)
+    in_module = isinstance(program.start, Module) and top is tree.root.body
     told = earliest  # from here on the accelerator can be told what it is to be told
     earliest = below_visible(top[:last], earliest, lambda statement: _comes_first(facts, program, statement))
     if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
@@ -258,18 +259,35 @@ def _is_super_init(statement: ast.stmt) -> bool:
     )
 
 
-def _after_names(
-    facts: Facts, program: Program, tree: Tree, top: list[ast.stmt], required: frozenset[str], limit: int | None
-) -> int:
-    """The position after the last statement, above a line, that gives the names of an argument their values."""
-    assert program.start is not None
-    position = 0
-    for binding in facts.bindings_in(program.start):
-        if binding.target in required and (limit is None or binding.statement.lineno < limit):
-            held = tree.in_block(binding.statement, top)
-            if held is not None:
-                position = max(position, _index(top, held) + 1)
-    return position
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Where the names that an argument of the accelerator is made of get their values, above a line."""
+
+    facts: Facts
+    program: Program
+    tree: Tree
+    top: list[ast.stmt]
+    limit: int | None
+
+    def after(self, name: str, last: int) -> int:
+        """The position after the last statement that gives a name its value.
+
+        What it becomes below the place that needs the accelerator is left out where it has a value by then: `args =
+        checkpoint["args"]` of a run that goes on moves nothing that was put on the device before.
+        """
+        found = list(self._bindings(name))
+        settled = [index for index, is_always in found if is_always and index < last]
+        positions = (index + 1 for index, _ in found if not settled or index <= last)
+        return max(positions, default=0)
+
+    def _bindings(self, name: str) -> Iterator[tuple[int, bool]]:
+        """The positions of what binds a name, and whether that does so whenever the code runs."""
+        assert self.program.start is not None
+        for binding in self.facts.bindings_in(self.program.start):
+            if binding.target == name and (self.limit is None or binding.statement.lineno < self.limit):
+                held = self.tree.in_block(binding.statement, self.top)
+                if held is not None:
+                    yield _index(self.top, held), held is binding.statement
 
 
 def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:

@@ -551,6 +551,8 @@ def test_without_an_init_nothing_makes_the_accelerator_for_a_method_that_sets_up
 
 
 def test_the_init_makes_none_where_a_loader_is_prepared_elsewhere(decide):
-    above = LAZY.replace("        self.loader = DataLoader(data)\n", "").replace("class", "loader = DataLoader(data)\n\nclass")
+    above = LAZY.replace("        self.loader = DataLoader(data)\n", "").replace(
+        "class", "loader = DataLoader(data)\n\nclass"
+    )
     _, conversion = decide(HEAD + above.replace("in self.loader", "in loader"))
     assert conversion is None

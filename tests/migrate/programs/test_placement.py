@@ -103,3 +103,40 @@ def test_a_flag_that_is_narrowed_by_what_there_is_goes_on_deciding(decide):
     _, conversion = decide(NARROWED)
 
     assert conversion.placement.cpu == "not args.cuda"
+
+
+OPTIONS = "args = argparse.ArgumentParser().parse_args()"
+RESUMED = """
+import argparse
+import sys
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+{above}
+net = nn.Linear(1, 1).to(args.device)
+opt = optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(data)
+if len(sys.argv) > 1:
+    args = torch.load("last.pt")["args"]
+for x, y in loader:
+    loss = (net(x.to(args.device)) - y.to(args.device)).sum()
+    loss.backward()
+    opt.step()
+"""
+
+
+def test_options_that_a_run_goes_on_with_do_not_hold_the_accelerator_back(decide):
+    _, conversion = decide(RESUMED.format(above=OPTIONS))
+
+    assert conversion.placement.cpu == "torch.device(args.device).type == 'cpu'"
+    assert conversion.placement.accelerator.statement.lineno == 9  # above the model
+
+
+def test_options_that_are_only_there_at_times_by_then_do(decide):
+    program, conversion = decide(RESUMED.format(above=f"if len(sys.argv) > 2:\n    {OPTIONS}"))
+
+    assert conversion is None
+    assert [refusal.why for refusal in program.refusals] == [
+        "the accelerator needs args, which gets its value after the models are made"
+    ]
