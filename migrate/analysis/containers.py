@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.keys import written_keys
+from migrate.analysis.own_parameters import listed
 from migrate.analysis.roles import NOTHING, NUMBER, ROWS, Role, Value, Values, of_role
 from migrate.analysis.state import ELEMENT, MAPPING, MIXED, OVER, SHORTENED, Frame, State
 from migrate.analysis.unpacking import at, everything
@@ -29,9 +30,9 @@ def _ordered(state: State, arguments: Arguments, frame: Frame) -> Values:
 
 
 def _listed(state: State, arguments: Arguments, frame: Frame) -> Values:
-    """set(x), sorted(x), deque(x): a new container of the elements; of parameters or rows it is these."""
+    """set(x), sorted(x), deque(x): a new container of the elements; of rows it is these."""
     node, given = arguments.node, arguments.at(0, "iterable")
-    alike = of_role(given, *ROWS, Role.PARAMETERS)
+    alike = of_role(given, *ROWS)
     if alike and alike == given:
         return alike
     elements = iterate(state, given)
@@ -45,8 +46,9 @@ def _dict(state: State, arguments: Arguments, frame: Frame) -> Values:
     """dict(a=x), dict(mapping), dict(pairs)."""
     given = arguments.at(0, "")
     fill(state, arguments.node, given, arguments)
-    alike = of_role(given, Role.BATCH, Role.PARAMETERS)
-    return alike if alike and alike == given else alike | {Value(Role.CONTAINER, arguments.node, MAPPING)}
+    alike = of_role(given, Role.BATCH)
+    made = of_role(given, Role.PARAMETERS) | {Value(Role.CONTAINER, arguments.node, MAPPING)}
+    return alike if alike and alike == given else alike | made
 
 
 def _counter(state: State, arguments: Arguments, frame: Frame) -> Values:
@@ -59,6 +61,8 @@ def fill(state: State, node: ast.AST, given: Values, arguments: Arguments | None
     for value in given:
         if value.origin is not None and (value.name == MAPPING or value.role is Role.HOLDER):
             state.copy(value.origin, node)
+        elif value.role is Role.PARAMETERS:
+            state.store(node, ELEMENT, frozenset({value}))
         elif value.role in (Role.CONTAINER, Role.ITERATOR):
             for pair in iterate(state, frozenset({value})):
                 if pair.role is Role.CONTAINER and pair.origin is not None:
@@ -115,7 +119,9 @@ def of_container(state: State, value: Value, name: str, arguments: Arguments) ->
 
 
 def _append(state: State, value: Value, arguments: Arguments) -> Values:
-    state.store(value.origin, ELEMENT, arguments.positional[-1] if arguments.positional else arguments.rest)
+    values = arguments.positional[-1] if arguments.positional else arguments.rest
+    given = arguments.node.args
+    state.store(value.origin, ELEMENT, listed(state, given[-1], values) if given else values)
     return NOTHING
 
 

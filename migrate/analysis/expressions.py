@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from migrate.analysis import calls, containers, members, rounds
+from migrate.analysis import calls, containers, members, own_parameters, rounds
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.entry import function
 from migrate.analysis.factories import twin
@@ -203,7 +203,8 @@ def _sequence(state: State, node: ast.Tuple | ast.List | ast.Set, frame: Frame) 
             state.store(made, ELEMENT, iterate(state, values))
             is_exact = False  # behind elements of unknown number
         else:
-            state.store(made, str(position) if is_exact else ELEMENT, evaluate(state, element, frame))
+            values = own_parameters.listed(state, element, evaluate(state, element, frame))
+            state.store(made, str(position) if is_exact else ELEMENT, values)
     return found
 
 
@@ -221,7 +222,7 @@ def _dict(state: State, node: ast.Dict, frame: Frame) -> Values:
                     state.store(made, ELEMENT, frozenset({other}))
             continue
         evaluate(state, key, frame)
-        state.store(made, containers.key_of(key) or ELEMENT, values)
+        state.store(made, containers.key_of(key) or ELEMENT, own_parameters.listed(state, value, values))
     return found
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from migrate.analysis import imports
 from migrate.analysis.exports import may_bind
 from migrate.analysis.known import transformers
+from migrate.analysis.own_parameters import registered
 from migrate.analysis.roles import BELONGING, NOTHING, ROWS, Role, Value, Values, of_role
 from migrate.analysis.state import MAPPING, OVER, Frame, State
 from migrate.analysis.units import Class, Function, Module
@@ -244,6 +245,7 @@ def set_attribute(state: State, owner: Value, name: str, values: Values) -> None
             state.enter(setter.unit)
     if not setters:
         state.store(owner.origin, name, values)
+        registered(state, owner, name, values)
 
 
 def setter_of(name: str) -> str:

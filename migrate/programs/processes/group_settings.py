@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.roles import Role, of_role, only, origins, roles
 from migrate.analysis.syntax import arguments, targets_of
 from migrate.programs.schedule.groups import optimizers_of
 from migrate.programs.values.sources import Sources
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Values
     from migrate.programs.processes.sameness import Sameness
 
 _Set = ast.Assign | ast.AugAssign
@@ -62,11 +63,20 @@ def _is_grouped(facts: Facts, sameness: Sameness, trained: ast.expr, key: str, d
             isinstance(each, ast.Constant) and (each.value != key or sameness.same(value))
             for each, value in zip(trained.keys, trained.values, strict=True)
         )
-    if isinstance(trained, ast.Name) and depth and roles(facts.values(trained)) != {Role.PARAMETERS}:
+    if isinstance(trained, ast.Name) and depth and not _are_parameters(facts, facts.values(trained)):
         given = facts.once(Sources).given(trained)
         parts = given.expressions if given.complete else ()
         return bool(parts) and all(_is_grouped(facts, sameness, each, key, depth - 1) for each in parts)
-    return roles(facts.values(trained)) == {Role.PARAMETERS}
+    return _are_parameters(facts, facts.values(trained))
+
+
+def _are_parameters(facts: Facts, values: Values) -> bool:
+    """Whether something is parameters of models, or a list of nothing else."""
+    lists = [value.origin for value in of_role(values, Role.CONTAINER) if value.origin is not None]
+    held = (inner for origin in lists for inner in facts.holding(origin).values())
+    return (
+        bool(values) and only(values, Role.PARAMETERS, Role.CONTAINER) and all(only(v, Role.PARAMETERS) for v in held)
+    )
 
 
 def _handed(facts: Facts, optimizers: frozenset[ast.AST]) -> Iterator[ast.expr]:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 #: What holds parameters of models, or may.
 _SEEN = frozenset({Role.MODEL, Role.PARAMETERS, Role.ITERATOR, Role.CONTAINER})
+_HOLDING = frozenset({Role.ITERATOR, Role.CONTAINER})
+#: What puts all that it is given into one.
+_TOGETHER = frozenset({"itertools.chain", "builtins.list", "builtins.tuple", "builtins.set"})
 
 
 def strangers(facts: Facts, optimizer: ast.AST) -> list[ast.expr]:
@@ -74,7 +77,8 @@ def _among(facts: Facts, given: ast.expr, depth: int = 4) -> Iterator[ast.expr]:
             elif not roles(facts.values(element)) & _SEEN and not _is_of_model(facts, element):
                 yield element
     elif Role.TENSOR in roles(facts.values(given)) and isinstance(given, (ast.Name, ast.Attribute)):
-        yield given
+        if Role.PARAMETERS not in roles(facts.values(given)):
+            yield given
     elif depth:
         for part in _parts(facts, given):
             yield from _among(facts, part, depth - 1)
@@ -88,6 +92,8 @@ def _parts(facts: Facts, given: ast.expr) -> Sequence[ast.expr]:
     if isinstance(given, ast.Dict):
         pairs = zip(given.keys, given.values, strict=True)
         return [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "params"]
+    if isinstance(given, ast.Call):
+        return given.args if facts.called(given) & _TOGETHER else []
     if isinstance(given, (ast.Name, ast.Attribute)):
         known = facts.once(Sources).given(given)
         written = (ast.List, ast.Tuple, ast.BinOp)
@@ -107,7 +113,7 @@ def _is_of_model(facts: Facts, node: ast.expr, depth: int = 2) -> bool:
 
 
 def _holds_tensor(facts: Facts, values: Values, depth: int) -> bool:
-    """Whether a tensor is among the values, or lies in their lists and dictionaries."""
-    inner = (v.origin for v in values if depth and v.role is Role.CONTAINER and v.origin is not None)
+    """Whether a tensor is among the values, or lies in their lists and dictionaries, or what runs over such."""
+    inner = (v.origin for v in values if depth and v.role in _HOLDING and v.origin is not None)
     held = (values for origin in inner for values in facts.holding(origin).values())
     return any(v.role is Role.TENSOR for v in values) or any(_holds_tensor(facts, each, depth - 1) for each in held)

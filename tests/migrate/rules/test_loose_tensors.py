@@ -80,6 +80,30 @@ REFUSED = {
         "optimizer = optim",
         "`w`, of which nothing is known",
     ),
+    **{
+        f"{name}, on a loader": (
+            f"{WEIGHTS}{lines}\noptimizer = optim.SGD({given}, lr=0.1)\n" + OVER.format("(model(a.to(device)) @ w)"),
+            "optimizer = optim",
+            says,
+        )
+        for name, lines, given, says in (
+            ("put behind a model's", "mine = list(model.parameters())\nmine.append(w)", "mine", "`mine`, of which"),
+            ("put before a model's", "mine = [*model.parameters()]\nmine.insert(0, w)", "mine", "`mine`, of which"),
+            ("in a chain", "import itertools", "itertools.chain(model.parameters(), [w])", "`w`, a tensor"),
+            (
+                "set under a name of its own",
+                "mine = dict(model.named_parameters())\nmine['w'] = w",
+                "mine.values()",
+                "`mine.values()`, of which",
+            ),
+            (
+                "an attribute of a model that is no parameter",
+                "model.w = w",
+                "[*model.parameters(), model.w]",
+                "of which nothing is known",
+            ),
+        )
+    },
     "by an optimizer of its own, on a loader": (
         OTHER + OVER.format("model(a.to(device))").replace("    loss", "    other.step()\n    loss"),
         "other = optim",

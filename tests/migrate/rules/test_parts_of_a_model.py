@@ -285,3 +285,86 @@ def test_a_sequence_of_which_an_optimizer_has_the_head_is_prepared(convert_text)
     _, result = convert_text(HEAD)
     assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in result
     assert 'accelerator.save(head.state_dict(), "head.pt")' in result
+
+
+BESIDE = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kernel = nn.Parameter(torch.ones(4, 2))
+
+    def forward(self, x):
+        return x @ self.kernel
+
+class Fixed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kernel = torch.ones(4, 2, requires_grad=True)
+
+    def forward(self, x):
+        return x @ self.kernel
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.ones(8, 4)), batch_size=4)
+net = nn.Linear(4, 4)
+head = {head}
+{trained}
+for (x,) in loader:
+    loss = head(net(x)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+LISTED = "mine = list(net.parameters())\n{}\noptimizer = optim.SGD(mine, lr=0.1)"
+BOTH = {
+    "a group of one parameter": 'optimizer = optim.SGD([{"params": net.parameters()}, {"params": head.kernel}], lr=0.1)',
+    "a list of one": "optimizer = optim.SGD(list(net.parameters()) + [head.kernel], lr=0.1)",
+    "each by its name": "optimizer = optim.SGD([net.weight, net.bias, head.kernel], lr=0.1)",
+    "added as a group": (
+        'optimizer = optim.SGD(net.parameters(), lr=0.1)\noptimizer.add_param_group({"params": [head.kernel]})'
+    ),
+    "one put behind those of a model": LISTED.format("mine.append(head.kernel)"),
+    "those of another model": LISTED.format("mine.extend(head.parameters())"),
+    "those of another model, one by one": LISTED.format("for each in head.parameters():\n    mine.append(each)"),
+    "under their names": (
+        "mine = dict(net.named_parameters())\nmine.update(head.named_parameters())\n"
+        "optimizer = optim.SGD(mine.values(), lr=0.1)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_models_of_which_an_optimizer_is_given_parameters_one_by_one_are_prepared(convert_text, name):
+    _, result = convert_text(BESIDE.format(head="Head()", trained=BOTH[name]))
+    assert "net, head, optimizer = accelerator.prepare(" in result
+
+
+@pytest.mark.parametrize("name", ["a group of one parameter", "a list of one", "one put behind those of a model"])
+def test_a_tensor_of_that_name_in_one_of_two_models_is_no_parameter(refused_text, name):
+    head = 'Head() if input("head?") else Fixed()'
+    refused_text(BESIDE.format(head=head, trained=BOTH[name]), "MIG902", "", ["processes would not share"])
+
+
+def test_single_parameters_of_a_part_stand_for_the_model_that_runs(convert_text):
+    whole = """
+class Whole(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 4), Head()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        return self.head(self.body(x)) * self.scale
+
+    def groups(self):
+        return [{"params": [self.scale]}, {"params": self.body.parameters()}, {"params": self.head.kernel}]
+
+whole = Whole()
+optimizer = optim.SGD(whole.groups(), lr=0.1)"""
+    source = BESIDE.format(head="None", trained=whole).replace("head(net(x))", "whole(x)").replace("head = None\n", "")
+    _, result = convert_text(source)
+    assert "loader, whole, optimizer = accelerator.prepare(loader, whole, optimizer)" in result

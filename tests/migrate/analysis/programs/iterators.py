@@ -72,7 +72,7 @@ opt = optim.SGD(both, 1)  #: optimizer
 # === parameters that are added up
 from torch import nn, optim
 a, b = nn.Linear(1, 1), nn.Linear(2, 2)
-both = list(a.parameters()) + list(b.parameters())  #: parameters
+both = list(a.parameters()) + list(b.parameters())  #: container, parameters
 opt = optim.SGD([*a.parameters(), *b.parameters()], 1)  #: optimizer
 
 # === parameters that are filtered
