@@ -321,7 +321,7 @@ for (x,) in loader:
 """
 LISTED = "mine = list(net.parameters())\n{}\noptimizer = optim.SGD(mine, lr=0.1)"
 BOTH = {
-    "a group of one parameter": 'optimizer = optim.SGD([{"params": net.parameters()}, {"params": head.kernel}], lr=0.1)',
+    "a group of one parameter": 'optimizer = optim.SGD([{"params": net.parameters()}, {"params": head.kernel}], 0.1)',
     "a list of one": "optimizer = optim.SGD(list(net.parameters()) + [head.kernel], lr=0.1)",
     "each by its name": "optimizer = optim.SGD([net.weight, net.bias, head.kernel], lr=0.1)",
     "added as a group": (
