@@ -74,9 +74,7 @@ def _are_parameters(facts: Facts, values: Values) -> bool:
     """Whether something is parameters of models, or a list of nothing else."""
     lists = [value.origin for value in of_role(values, Role.CONTAINER) if value.origin is not None]
     held = (inner for origin in lists for inner in facts.holding(origin).values())
-    return (
-        bool(values) and only(values, Role.PARAMETERS, Role.CONTAINER) and all(only(v, Role.PARAMETERS) for v in held)
-    )
+    return only(values, Role.PARAMETERS, Role.CONTAINER) and all(only(inner, Role.PARAMETERS) for inner in held)
 
 
 def _handed(facts: Facts, optimizers: frozenset[ast.AST]) -> Iterator[ast.expr]:
