@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import blocks, last_line, line_of, writes
-from migrate.analysis.units import is_local
+from migrate.analysis.units import Function, is_local
 from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Tree
+    from migrate.analysis.units import Unit
     from migrate.programs.home.naming import Named
     from migrate.programs.program import Program
 
@@ -42,7 +43,7 @@ def apart(facts: Facts, program: Program, prepared: Sequence[Named], prepare: as
     for named in prepared:
         around = _common([_branches(tree, statement, block) for statement in named.statements])
         asked = (i for i, (made, _) in enumerate(around) if _is_for_some(facts, program, named, made, prepare))
-        depth = next(asked, None)
+        depth = max(asked, default=None)
         if depth is not None:
             found.setdefault(around[: depth + 1], []).append(named)
     alone = [named for names in found.values() for named in names]
@@ -51,7 +52,7 @@ def apart(facts: Facts, program: Program, prepared: Sequence[Named], prepare: as
     for branches, names in found.items():
         trained = set().union(*(facts.models_of.get(o, set()) for named in names for o in named.origins))
         last = _last(tree, branches[-1], names)
-        if (branches[-1][1] and trained & models) or _is_used_between(facts, names, last, prepare):
+        if trained & models or _is_used_between(facts, names, last, prepare):
             groups.append(Group(prepare, names, _test(branches)))
         else:
             groups.append(Group(last, names))
@@ -88,7 +89,7 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If, pre
     """Whether some runs are without the object: nothing gives it, and nothing ends them, where the condition fails.
 
     Where there is another branch, the same condition must guard a place that uses the object, or that branch must be
-    seen to go on without a loader.
+    seen to go on without a loader, or without an attribute: `self` is an object all the same, that only infers.
     """
     if isinstance(made.test, ast.Constant) or _is_given(facts, named, named.statements[0]):
         return False
@@ -99,7 +100,8 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If, pre
     is_nowhere_else = not names & _named_around(facts, made, prepare)
     if not made.orelse:
         return is_nowhere_else
-    if is_nowhere_else and named.role is Role.LOADER and all(_goes_on(facts, block) for block in others):
+    is_needed_later = named.role is Role.LOADER or _is_attribute(facts.unit(made), named)
+    if is_nowhere_else and is_needed_later and all(_goes_on(facts, block) for block in others):
         return True
     test = _text(made.test)
     modules = {program.module, *(loop.unit.module for loop in program.training)}
@@ -111,6 +113,12 @@ def _is_for_some(facts: Facts, program: Program, named: Named, made: ast.If, pre
         for module in modules
         for node in facts.tree_of(module).nodes
     )
+
+
+def _is_attribute(unit: Unit, named: Named) -> bool:
+    """Whether a method gives an object to its own `self`: other methods use it."""
+    itself = unit.itself if isinstance(unit, Function) else None
+    return itself is not None and named.target.startswith(f"{itself.arg}.")
 
 
 def _goes_on(facts: Facts, block: list[ast.stmt]) -> bool:
