@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import argument_at, is_none
 from migrate.programs.chance.seeds import modules_of
+from migrate.programs.processes.limited_tables import limits_of_base, limits_told, tables
 from migrate.programs.processes.replicas import differs
 from migrate.programs.program import Refusal
 from migrate.programs.reach.built import layers_of
@@ -37,12 +38,14 @@ def scaled_rows(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusa
     if not program.training_loaders and not differs(facts, loops, program):
         return
     modules = modules_of(facts, program)
-    found = [
+    found: list[ast.AST] = [
         use.node
         for name, position in _LOOKUPS.items()
         for use in facts.calls_to((name,))
         if use.unit.module in modules and _is_set(facts, argument_at(use.node, position, "max_norm"))
     ]
+    told = (limit for cls in tables(facts) if cls.module in modules for limit in limits_told(facts, cls) or ())
+    found = found or [limit for limit in told if _is_set(facts, limit)]  # else it is said where that is handed on
     for node in layers_of(facts, program, modules, found):
         yield Refusal(
             node,
@@ -57,5 +60,7 @@ def _is_set(facts: Facts, given: ast.expr | None, seen: frozenset[ast.expr] = fr
     """Whether an argument may be something else than the None that its callers hand on."""
     if given is None or is_none(given) or given in seen:
         return False
+    if (limits := limits_of_base(facts, given)) is not None:
+        return any(_is_set(facts, each, seen | {given}) for each in limits)
     handed = facts.once(Sources).given(given)
     return not handed.complete or any(_is_set(facts, each, seen | {given}) for each in handed.expressions)

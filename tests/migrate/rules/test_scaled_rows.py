@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 
-class Words(nn.Module):
+{kinds}class Words(nn.Module):
     def __init__(self, limit=None):
         super().__init__()
         self.table = {table}
@@ -32,6 +32,7 @@ for x, y in {batches}:
     optimizer.step()
 """
 FILLINGS = {
+    "kinds": "",
     "table": "nn.Embedding(16, 4, max_norm=limit)",
     "found": "self.table(x)",
     "limit": "",
@@ -84,3 +85,70 @@ def test_processes_that_look_up_the_same_rows_scale_the_same(convert):
 
     assert left == []
     assert is_changed
+
+
+OWN = """\
+class Table(nn.Embedding):
+    def __init__({parameters}):
+        {made}
+
+    def forward(self, x):
+        return nn.functional.embedding(x, self.weight, self.padding_idx, self.max_norm)
+
+
+class Words("""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "made"),
+    [
+        ("self, rows, width", "super().__init__(rows, width)"),
+        ("self, rows, width", "super().__init__(rows, width, None, None)"),
+        ("self, rows, width, **kwargs", "super().__init__(rows, width, **kwargs)"),
+        ("self, rows, width", "nn.Embedding.__init__(self, rows, width, 0)"),
+        ("self, rows, width, limit=None", "super(Table, self).__init__(rows, width, max_norm=limit)"),
+    ],
+)
+def test_a_table_of_ones_own_scales_no_rows_where_its_base_is_told_nothing(convert_own, parameters, made):
+    assert convert_own(parameters, made) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "made", "table"),
+    [
+        ("self, rows, width", "super().__init__(rows, width, 0, 1.0)", "Table(16, 4)"),
+        ("self, rows, width", "super().__init__(rows, width, max_norm=1.0)", "Table(16, 4)"),
+        ("self, rows, width", "nn.Embedding.__init__(self, rows, width, 0, 1.0)", "Table(16, 4)"),
+        ("self, rows, width, **kwargs", "super().__init__(rows, width, **kwargs)", "Table(16, 4, max_norm=1.0)"),
+        ("self, rows, width, **kwargs", "super().__init__(rows, width, **kwargs)", "Table(16, 4, **given)"),
+        ("self, *args", "super().__init__(*args)", "Table(16, 4, 0, 1.0)"),
+        ("self, rows, limit=None", "super().__init__(rows, 4, max_norm=limit)", "Table(16, 1.0)"),
+        ("self, rows, width", "super().__init__(rows, width)\n        self.max_norm = 1.0", "Table(16, 4)"),
+    ],
+)
+def test_a_table_of_ones_own_scales_rows_where_it_may_be_told_to(convert_own, parameters, made, table):
+    left, is_changed = convert_own(parameters, made, table)
+
+    assert not is_changed
+    assert [code for code, _ in left] == ["MIG122"]
+
+
+def test_a_table_that_looks_up_as_its_base_does_scales_rows_where_that_is_told_to(convert):
+    text = "class Table(nn.Embedding):\n    def __init__(self):\n        super().__init__(16, 4, max_norm=1.0)\n\n\n"
+    left, is_changed = convert(table="Table()", kinds=text)
+    assert not is_changed
+    assert [code for code, _ in left] == ["MIG122"]
+    assert convert(table="Table()", kinds=text.replace(", max_norm=1.0", "")) == ([], True)
+
+
+@pytest.fixture
+def convert_own(convert_text):
+    def run(parameters, made, table="Table(16, 4)"):
+        text = PROGRAM.replace("class Words(", OWN.replace("{parameters}", parameters).replace("{made}", made))
+        for name, filling in {**FILLINGS, "table": table}.items():
+            text = text.replace("{" + name + "}", filling)
+        text = text.replace("torch.manual_seed", "given = {}\ntorch.manual_seed")
+        report, result = convert_text(text)
+        return [(finding.code, finding.message) for finding in report.of(Kind.LEFT)], result != text
+
+    return run
