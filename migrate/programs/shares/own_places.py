@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Values
     from migrate.programs.loops import LoopFact
 
 _DEEPEST = 2  # calls between the code and what fills a container
@@ -100,7 +101,29 @@ def _may_be_filled(facts: Facts, node: ast.expr) -> bool:
 
 def holds_own_parts(facts: Facts, loop: LoopFact, value: ast.expr) -> bool:
     """Whether a value is of the process's own batches, or a row, a text or an object that is made of such."""
-    return any(is_own(facts, loop, part) for part in made_of(facts, value))
+    return any(is_own(facts, loop, part) or _is_put_together(facts, loop, part) for part in made_of(facts, value))
+
+
+def _is_put_together(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
+    """`detached(losses)`: whether a function of the project gives a row or a dictionary with something of the batches.
+
+    A batch that it moves or cuts is none of these: whoever keeps that keeps rows.
+    """
+    is_entering = isinstance(node, ast.Call) and bool(facts.targets(node))
+    return is_entering and _holds_computed(facts, loop, facts.values(node), _DEEPEST)
+
+
+def _holds_computed(facts: Facts, loop: LoopFact, values: Values, depth: int) -> bool:
+    inner = (v.origin for v in values if depth and v.role is Role.CONTAINER and v.origin is not None)
+    held = (each for origin in inner for each in facts.holding(origin).values())
+    return any(
+        any(value.role in _COMPUTED and value.origin in loop.loaders for value in each)
+        or _holds_computed(facts, loop, each, depth - 1)
+        for each in held
+    )
+
+
+_COMPUTED = frozenset({Role.SAMPLES, Role.STATISTIC})
 
 
 def _is_found_by_own(facts: Facts, loop: LoopFact, target: ast.expr) -> bool:

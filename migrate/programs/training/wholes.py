@@ -35,7 +35,7 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
     run = set().union(*calls)
     models = _opened(facts, models, run)
     if len(optimizers) != 1:
-        return _together(facts, training, models, calls) or models
+        return _together(facts, training, models, calls, optimizers) or models
     models = models or around(facts, next(iter(optimizers)))
     wholes: set[ast.AST] = set()
     for model in models - run:
@@ -48,18 +48,27 @@ def trained(facts: Facts, loops: Loops, training: tuple[LoopFact, ...], optimize
 
 
 def _together(
-    facts: Facts, training: tuple[LoopFact, ...], models: set[ast.AST], calls: list[set[ast.AST]]
+    facts: Facts,
+    training: tuple[LoopFact, ...],
+    models: set[ast.AST],
+    calls: list[set[ast.AST]],
+    optimizers: set[ast.AST],
 ) -> set[ast.AST]:
     """The model that is run, and holds all that several optimizers train of one loss; empty if there is none.
 
     `model = WithLoss(encoder, decoder)` with an optimizer for each of these. Of several losses each may leave out some.
+    Where one of several is run, `policy = Actor() if kind == "actor" else Critic()`, each has optimizers of its own.
     """
     run = set[ast.AST]().union(*calls)
     if len(training) != 1 or len(training[0].backwards) != 1 or not models or models & run:
         return set()
     owners = {owner for owner in run if facts.parts([owner]) & models}
-    is_one = any(owners <= called for called in calls)  # made in one branch or the other
-    return owners if is_one and all(models <= facts.parts([owner]) for owner in owners) else set()
+    if not any(owners <= called for called in calls):  # made in one branch or the other
+        return set()
+    held = [facts.parts([owner]) for owner in owners]
+    each = [facts.models_of.get(origin, set()) for origin in optimizers]
+    has_own = all(mine and sum(mine <= parts for parts in held) == 1 for mine in each)
+    return owners if has_own or all(models <= parts for parts in held) else set()
 
 
 def _opened(facts: Facts, models: set[ast.AST], run: set[ast.AST]) -> set[ast.AST]:

@@ -368,3 +368,62 @@ optimizer = optim.SGD(whole.groups(), lr=0.1)"""
     source = BESIDE.format(head="None", trained=whole).replace("head(net(x))", "whole(x)").replace("head = None\n", "")
     _, result = convert_text(source)
     assert "loader, whole, optimizer = accelerator.prepare(loader, whole, optimizer)" in result
+
+
+POLICIES = """
+import sys
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+def made(width):
+    net = nn.Sequential(nn.Linear(4, width), nn.Linear(width, 1))
+    return net, optim.SGD(net.parameters(), lr=0.1)
+
+def smaller():
+    net = nn.Linear(4, 1)
+    return net, optim.Adam(net.parameters(), lr=0.1)
+
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.optimizer = made(8)
+
+    def forward(self, x):
+        return self.net(x).pow(2).mean()
+
+class Flat(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.optimizer = smaller()
+
+    def forward(self, x):
+        return self.net(x).abs().mean()
+
+def choose(kind):
+    if kind == "deep":
+        policy = Deep()
+    else:
+        policy = Flat()
+    return policy
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.ones(8, 4)), batch_size=4)
+policy = choose(sys.argv[1])
+optimizer = policy.optimizer
+for (x,) in loader:
+    loss = {loss}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_one_of_two_models_that_each_make_the_optimizer_of_what_they_hold(convert_text):
+    _, result = convert_text(POLICIES.format(loss="policy(x)"))
+    assert "loader, policy, optimizer = accelerator.prepare(loader, policy, optimizer)" in result
+
+
+def test_of_two_models_that_are_both_run_each_is_to_be_named(refused_text):
+    both = "loss = policy(x) + Flat()(x)".removeprefix("loss = ")
+    refused_text(POLICIES.format(loss=both), "MIG901", "for (x,)", ["none for the model"])
