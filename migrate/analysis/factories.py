@@ -34,14 +34,15 @@ def copy_for(state: State, unit: Function, site: ast.Call, caller: Unit) -> Func
 
     `site` is the call, or what stands for it in one round of a loop.
     """
-    if isinstance(caller, Function) and caller.builds_model:
-        return unit  # layers, of which a model has many, and nobody asks for one alone
-    outer = caller if isinstance(caller, Function) and caller.of is not None else None
+    # The layers of models are one: each has many, and nobody asks for one alone. Other callers have what is theirs.
+    is_of_layers = isinstance(caller, Function) and caller.builds_model
+    outer = caller if isinstance(caller, Function) and caller.of is not None and not is_of_layers else None
+    first = (None if is_of_layers else site, outer)
     if unit.first is None:
-        unit.first = (site, outer)
-    if unit.first == (site, outer) or not _is_maker(state, unit):
+        unit.first = first
+    if unit.first == first or not _is_maker(state, unit):
         return unit
-    key = (unit.node, site, outer)
+    key = (unit.node, *first)
     if key not in state.copies and (unit.copies >= _MOST or _depth(outer) >= _DEEPEST or _is_inside(unit, caller)):
         return unit
     if key not in state.copies:

@@ -133,7 +133,7 @@ class State:
     modules: dict[str, Module] = field(default_factory=dict)
     functions: dict[FunctionNode, Function] = field(default_factory=dict)
     classes: dict[ast.ClassDef, Class] = field(default_factory=dict)
-    copies: dict[tuple[FunctionNode, ast.Call, Function | None], Function] = field(default_factory=dict)
+    copies: dict[tuple[FunctionNode, ast.Call | None, Function | None], Function] = field(default_factory=dict)
     twins: dict[tuple[ast.expr, Unit | Class | Round], ast.expr] = field(default_factory=dict)  # see `factories`
     rounds: dict[tuple[ast.AST, str, Unit | Round], Round] = field(default_factory=dict)
     first_classes: dict[ast.expr, Class] = field(default_factory=dict)  # the first that a call makes objects of

@@ -130,7 +130,7 @@ class Function:
     defaults: dict[str, Values] = field(default_factory=dict)
     of: Function | None = None  # of a copy for one call (see `factories`): the function
     outer: Function | None = None  # of a copy: the copy that the call is in
-    first: tuple[ast.Call, Function | None] | None = None  # the call that needs no copy
+    first: tuple[ast.Call | None, Function | None] | None = None  # the call that needs no copy; None: those of models
     copies: int = 0
     is_maker: bool | None = None  # whether it gives what it has made; None: not known yet
 
