@@ -252,9 +252,7 @@ def _settle(facts: Facts, loops: Loops, program: Program, *, review: bool) -> No
 def _settle_at(facts: Facts, loops: Loops, program: Program, home: Home, wanted: Wanted) -> None:
     """Take what has a name at a home, beside what is prepared elsewhere."""
     program.home, program.start, program.entry = home.unit, home.start, home.entry
-    is_whole = not (
-        home.is_wide or program.loaders or program.optimizers
-    )  # it makes all, and none is prepared elsewhere
+    is_whole = not (home.is_wide or program.loaders or program.optimizers)  # nothing is prepared elsewhere
     if home.start is home.unit and is_whole and (init := maker(facts, home.unit, wanted.trains)) is not None:
         program.start = init
     elif home.start is home.unit:
