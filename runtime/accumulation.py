@@ -7,13 +7,16 @@ count each other's micro-steps. The last batch of a pass over a prepared loader 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING
 
 from torch import nn
+from torch.optim import Optimizer
 
 from runtime.data.passes import Passes
+from runtime.unheld import Unheld
 
 if TYPE_CHECKING:
     from runtime.plugins import GradientAccumulationPlugin
@@ -33,6 +36,13 @@ class Accumulation:
         self._lengths: dict[frozenset[int], int] = {}  # of windows that the end of a pass cuts short
         self._length: int | None = None  # of the window that goes on, if it is such a one
         self._nothing = nullcontext()
+        self._unheld = Unheld(passes.rank)
+        self._is_told_of_clipping = False
+        self.is_divided = False  # whether `backward` has divided a loss
+
+    def hold(self, optimizer: Optimizer) -> Callable[[], None]:
+        """This optimizer steps when a window ends, and not before; gives what ends that."""
+        return self._unheld.hold(optimizer)
 
     @property
     def divisor(self) -> int:
@@ -44,6 +54,45 @@ class Accumulation:
         """Whether it makes a difference that a batch is the last of a pass."""
         return self.steps > 1 and self._ends_with_pass
 
+    def say_undivided(self) -> None:
+        """Told once at an optimizer step: no loss has come to `backward` of the accelerator by then."""
+        if self.divisor == 1:
+            return
+        self.is_divided = True
+        if self._passes.rank == 0:
+            from runtime.watch.places import levels_to_script  # late, as all that few programs need
+
+            warnings.warn(
+                "an optimizer steps with gradients that accelerator.backward() has not computed: nothing divides "
+                f"their losses by the {self.divisor} micro-steps of a window. Write accelerator.backward(loss) for "
+                "loss.backward(), and do not divide by hand.",
+                stacklevel=levels_to_script(),
+            )
+
+    def say_clipped(self) -> None:
+        """Told once: gradients are clipped that are not complete."""
+        if not self._is_told_of_clipping and self._passes.rank == 0:
+            from runtime.watch.places import levels_to_script  # as above
+
+            warnings.warn(
+                "gradients are clipped while they are still being accumulated: what a window adds up to is another "
+                "gradient than that of the whole batch, clipped once. Clip under `if accelerator.sync_gradients:`.",
+                stacklevel=levels_to_script(),
+            )
+        self._is_told_of_clipping = True
+
+    def say_outside(self, name: str, times: int) -> None:
+        """Told at the first step of a scheduler that counts samples, if no loop over a prepared loader goes on."""
+        if self._passes.current is None and self._passes.rank == 0:
+            from runtime.watch.places import levels_to_script  # as above
+
+            warnings.warn(
+                f"a prepared {name} steps {times} times for each step() of the script, once for every process, as "
+                "schedules do that count batches; this step() is in no loop over a prepared loader. Where it counts "
+                "epochs, or is stepped as often as on one process, leave the scheduler out of prepare().",
+                stacklevel=levels_to_script(),
+            )
+
     def window(self, models: tuple[nn.Module, ...], no_sync: NoSync) -> AbstractContextManager[None]:
         """A context for one micro-step of these models."""
         if self.steps == 1:
@@ -54,7 +103,12 @@ class Accumulation:
     def advance(self, models: tuple[nn.Module, ...]) -> bool:
         """Count a micro-step; True if gradients are exchanged in it."""
         key = frozenset(map(id, models))
-        count = self._counts.get(key, 0)
+        count = self._counts.get(key)
+        if count is None:
+            count = self._counts[key] = 0
+            self._unheld.begin(key)
+        if self._unheld.sets:
+            self._unheld.look(key, models, is_inside=count % self.steps != 0)
         if self._is_exact:
             self._measure(key, count)
         current = self._passes.current

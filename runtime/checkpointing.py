@@ -351,7 +351,7 @@ class Checkpointing(Files):
             items=choice.items, models=[model for model in models if id(unwrapped(model)) in still],
             optimizers=optimizers, sharded=sharded, schedulers=self._schedulers, loaders=self._dataloaders,
             customs=self._custom_objects, scaler=self.scaler, device=self._device, world=self._world,
-            strategy=self._strategy, is_foreign=manifest is None,
+            strategy=self._strategy, is_prepared=bool(self._models), is_foreign=manifest is None,
             processes=None if manifest is None else manifest.processes, model_options=model_options,
         ).load_from(choice.folder)  # fmt: skip
 

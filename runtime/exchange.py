@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ class Exchange(Processes):
     config: Config
     device: torch.device
     _is_triggered = False
+    _looks_outside = 8  # calls of `gather_for_metrics` in no loop that are still looked at
 
     def gather(self, tensor: Any) -> Any:
         """The tensors of all processes joined in rank order, padding included; the input itself on one process.
@@ -65,7 +67,20 @@ class Exchange(Processes):
             return input_data
         from runtime.metrics import gather_for_metrics
 
-        return gather_for_metrics(self._world, input_data, share, use_gather_object)
+        result = gather_for_metrics(self._world, input_data, share, use_gather_object)
+        if current is None and self._looks_outside:
+            self._look_outside(input_data, result)
+        return result
+
+    def _look_outside(self, own: Any, joined: Any) -> None:
+        """In the first calls: whether what was gathered in no loop over a prepared loader counts samples twice."""
+        from runtime.metrics import told_outside
+        from runtime.watch.places import levels_to_script
+
+        told = told_outside(own, joined, self.num_processes, self._passes.last)
+        self._looks_outside = 0 if told is not None else self._looks_outside - 1
+        if told is not None and self.is_main_process:
+            warnings.warn(told, stacklevel=levels_to_script())
 
     @property
     def batch_mask(self) -> Tensor:

@@ -7,7 +7,8 @@ padding is dropped whatever the sampler, the shapes or the place of the call in 
 * A rank some of whose rows count (a completed batch in training) contributes those, where the first dimension is rows.
 * A single row whose batch dimension was squeezed away gets it back when other ranks have one dimension more.
 
-Outside of a pass, and in one whose sharing is not known, nothing is dropped.
+Outside of a pass, and in one whose sharing is not known, nothing is dropped; what that makes wrong is told, where it
+can be seen.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from runtime.collectives import all_objects, concatenated, flattened, on_tensors, tensor_leaves
+from runtime.data.passes import Pass
 from runtime.data.plan import Share
 from runtime.messages import exchange
-from runtime.tree import map_leaves
+from runtime.tree import leaves, map_leaves
 from runtime.world import World
 
 ACTION = "gather_for_metrics"
@@ -90,3 +93,30 @@ def _counting_objects(objects: list[Any], share: Share | None) -> list[Any]:
         for item, valid, rows in zip(objects, share.valid, share.rows, strict=True)
         if valid or not rows
     ]
+
+
+def told_outside(own: Any, joined: Any, processes: int, last: Pass | None) -> str | None:
+    """What is wrong with rows that were gathered outside of any pass; None if nothing is seen to be.
+
+    Args:
+        own: what this process brought, and `joined` what came of it.
+        last: the pass that has ended.
+    """
+    pairs = [pair for pair in zip(leaves(own), leaves(joined), strict=False) if _are_rows(*pair)]
+    if last is not None and last.added and any(len(mine) == last.rows for mine, _ in pairs):
+        return (
+            f"gather_for_metrics() after the loop has got rows ({last.added}) that were only added so that every "
+            "process has some. Call it in the loop, for each batch."
+        )
+    if pairs and all(torch.equal(mine.repeat(processes, *(1,) * (mine.ndim - 1)), all_) for mine, all_ in pairs):
+        return (
+            f"gather_for_metrics() in no loop over a prepared loader has got the same rows from all {processes} "
+            "processes: each sample counts as often. Pass the loader to prepare(), and loop over what that gives back."
+        )
+    return None
+
+
+def _are_rows(own: Any, joined: Any) -> bool:
+    """Whether these are rows that tell samples from each other."""
+    is_many = isinstance(own, Tensor) and isinstance(joined, Tensor) and own.ndim > 0 and len(own) > 1
+    return is_many and bool((own != own[:1]).any())

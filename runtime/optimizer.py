@@ -28,7 +28,7 @@ def hold_back(optimizer: Optimizer, precision: Precision, accumulation: Accumula
     Returns:
         A function that takes the cover off again.
     """
-    run, clear = optimizer.step, optimizer.zero_grad
+    run, clear, let_go = optimizer.step, optimizer.zero_grad, accumulation.hold(optimizer)
     covered = {name: optimizer.__dict__.get(name) for name in ("step", "zero_grad")}
 
     def step(self: Optimizer, *arguments: Any, **options: Any) -> Any:
@@ -36,6 +36,8 @@ def hold_back(optimizer: Optimizer, precision: Precision, accumulation: Accumula
             return None
         call = partial(run, *arguments, **options)
         has_closure = any(value is not None for value in (*arguments, *options.values()))
+        if not (accumulation.is_divided or has_closure):
+            accumulation.say_undivided()
         result, was_skipped = precision.step(self, call, has_closure=has_closure)
         self.__dict__["step_was_skipped"] = was_skipped
         return result
@@ -50,6 +52,7 @@ def hold_back(optimizer: Optimizer, precision: Precision, accumulation: Accumula
     optimizer.__dict__["zero_grad"] = MethodType(zero_grad, optimizer)
 
     def uncover() -> None:
+        let_go()
         for name, before in covered.items():
             if before is None:
                 optimizer.__dict__.pop(name, None)
@@ -66,6 +69,7 @@ class Following:
     _optimizers: list[Optimizer]
     _accumulation: Accumulation
     _times: int
+    _is_begun: bool  # whether it has been stepped
     scheduler: LRScheduler
 
     def step(self, *arguments: Any, **options: Any) -> None:
@@ -75,6 +79,10 @@ class Following:
         for optimizer in self._optimizers:
             if getattr(optimizer, "step_was_skipped", False):
                 return
+        if not self._is_begun:
+            type(self)._is_begun = True  # noqa: SLF001  one class for each scheduler, see `following`
+            if self._times > 1:
+                self._accumulation.say_outside(type(self).__name__, self._times)
         scheduler: Any = self.scheduler
         for _ in range(self._times):
             total = getattr(scheduler, "total_steps", None)  # OneCycleLR raises when it is stepped further
@@ -96,6 +104,7 @@ def following(
         "_optimizers": optimizers,
         "_accumulation": accumulation,
         "_times": times,
+        "_is_begun": False,
         "scheduler": scheduler,
     }  # on the class, because state_dict returns all that is on the object
     kind: type[Any] = type(type(scheduler).__name__, (Following, type(scheduler)), rest)

@@ -40,6 +40,7 @@ class Training(Processes):
         """
         if (divisor := self._accumulation.divisor) > 1:
             loss = loss / divisor
+            self._accumulation.is_divided = True
         if self._passes.weight != 1.0:
             loss = loss * self._passes.weight
         try:
@@ -103,6 +104,8 @@ class Training(Processes):
 
     def _unscaled(self, parameters: Tensor | Iterable[Tensor]) -> Tensor | Iterable[Tensor]:
         if not isinstance(self._precision, Fp16):
+            if not self._accumulation.is_due:
+                self._accumulation.say_clipped()
             return parameters
         if not self.sync_gradients:
             raise PrecisionError(

@@ -39,7 +39,7 @@ LAYERS = {
         {"training", "loaders", "exchange", "checkpointing", "reporting"},  # what it is made of
         {"state", "operations", "loading", "variables"},  # what scripts ask for beside it
         {"files"},
-        {"checkpoints", "strategies", "optimizer", "metrics", "data", "accumulation", "save"},
+        {"checkpoints", "strategies", "optimizer", "metrics", "data", "accumulation", "unheld", "save"},
         {
             "precision",
             "processes",

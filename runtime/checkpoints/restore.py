@@ -48,6 +48,7 @@ class Targets:
     device: Device
     world: World
     strategy: Strategy
+    is_prepared: bool = True  # whether there is a model, also one that a hook loads
     is_foreign: bool = False  # written by another library
     processes: int | None = None  # that saved; None: not known
     model_options: Mapping[str, Any] = field(default_factory=dict)  # of Module.load_state_dict
@@ -58,6 +59,7 @@ class Targets:
         Raises:
             LoadError: the checkpoint was made by a program that prepared or registered other objects.
         """
+        self._refuse_too_early(folder)
         weights = [self._weights(folder, index) for index in range(len(self.models))]
         optimizers = self._objects(folder, OPTIMIZER, len(self.optimizers), "optimizers")
         schedulers = self._objects(folder, SCHEDULER, len(self.schedulers), "schedulers")
@@ -83,6 +85,14 @@ class Targets:
             randomness.restore(states, self.device)
         elif seed is not None:
             set_seed(seed)
+
+    def _refuse_too_early(self, folder: Path) -> None:
+        prepared = (self.is_prepared, self.optimizers, self.sharded, self.schedulers)
+        if not any(prepared) and any(name in self.items for name in (SAFE_MODEL, MODEL, OPTIMIZER)):
+            raise LoadError(
+                f"checkpoint {folder} holds models or optimizers, and none is prepared: nothing of them would be "
+                "loaded. Call load_state() after prepare()."
+            )
 
     def _weights(self, folder: Path, index: int) -> dict[str, Any]:
         for name in (numbered(SAFE_MODEL, index), numbered(MODEL, index)):

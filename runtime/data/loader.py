@@ -37,7 +37,7 @@ from runtime.data.place import Place, Restored
 from runtime.data.plan import Share
 from runtime.data.prefetch import Stay, transfer
 from runtime.data.streams import Opaque, Stream
-from runtime.data.uneven import warn_if_uneven
+from runtime.data.uneven import warn_if_all_left_out, warn_if_uneven
 from runtime.devices import Streams
 from runtime.errors import ConfigurationError, PrepareError
 from runtime.world import World
@@ -69,6 +69,8 @@ class Source:
             return original
         self.last_purpose = purpose = purpose or self.passes.purpose()
         if restored is None:
+            if self.skip:
+                warn_if_all_left_out(self.feed, purpose, self.skip)
             since, draws = self.feed.place(purpose, self.skip or 0), self.place.now()
             steps = self.feed.open(purpose, since)
         else:

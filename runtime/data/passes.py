@@ -28,9 +28,12 @@ class Purpose(Enum):
 class Pass:
     """One pass over a prepared loader: the step it is in."""
 
-    __slots__ = ("share", "step", "steps", "weight")
+    __slots__ = ("_since", "added", "rows", "share", "step", "steps", "weight")
 
     def __init__(self, steps: int | None) -> None:
+        self.rows = 0  # of this process in the steps before those of `share`, where batches are shared out by rows
+        self.added = 0  # of all processes in them, only so that every process has some
+        self._since = 0
         self.steps = steps  # planned; None if nobody can know
         self.step = 0
         self.share: Share | None = None  # None: what the other ranks hold is not known
@@ -41,6 +44,14 @@ class Pass:
         """Whether the current step is the last; False if the number of steps is not known."""
         return self.step == self.steps
 
+    def count(self, rank: int) -> None:
+        """Count the rows of the steps that had this share; once for all of them, since most steps of a pass do."""
+        if self.share is not None and self.share.is_one_batch:
+            steps = self.step - self._since
+            self.rows += steps * self.share.rows[rank]
+            self.added += steps * (sum(self.share.rows) - sum(self.share.valid))
+        self._since = self.step
+
 
 _going_on: list[Pass] = []  # in this process, outermost first; a pass that is over takes itself out
 
@@ -49,7 +60,8 @@ class Passes:
     """The passes that are going on, as an accelerator sees them; its models, which tell training from evaluation."""
 
     def __init__(self, rank: int) -> None:
-        self._rank = rank
+        self.rank = rank
+        self.last: Pass | None = None  # that has ended
         self.models: list[nn.Module] = []  # prepared models without wrappers, whose mode may be another
 
     @property
@@ -77,11 +89,14 @@ class Passes:
 
     def advance(self, of: Pass, share: Share | None) -> None:
         """The next step of a pass has this share."""
-        of.step += 1
         if share is not of.share:
+            of.count(self.rank)
             of.share = share
-            of.weight = 1.0 if share is None else share.weight(self._rank)
+            of.weight = 1.0 if share is None else share.weight(self.rank)
+        of.step += 1
 
     def end(self, ended: Pass) -> None:
         """The loop over this pass is over. Others may go on, in any order."""
         _going_on.remove(ended)
+        ended.count(self.rank)
+        self.last = ended

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim import Optimizer
 
 from runtime.collectives import broadcast_tensors
 from runtime.errors import BackwardError
@@ -20,6 +21,8 @@ from runtime.strategies.base import Ground, Strategy, has_distributed_tensors
 from runtime.strategies.gradients import are_equal_everywhere, average_gradients, counts_of_gradients
 from runtime.strategies.hooks import register_hook
 from runtime.strategies.statistics import with_joined_statistics
+from runtime.strategies.unaveraged import Unaveraged
+from runtime.watch.places import levels_to_script
 from runtime.world import World
 
 # torch 2.13 renamed the argument
@@ -42,7 +45,9 @@ _ADAPTS_NOT = (
     f"Freeze what is not trained (requires_grad_(False)), or leave out static_graph, gradient_as_bucket_view and "
     f"comm_hook, and say that this is meant: Accelerator(kwargs_handlers=[{_SAYING_SO}])."
 )
+_FREEZE = "Freeze what is not trained (requires_grad_(False))"
 _RELEASED = "were frozen when it was prepared, and are trained now"
+_INSIDE = "module."  # before the keys of a wrapped model
 
 
 class Replica(DistributedDataParallel):
@@ -70,6 +75,9 @@ class Replica(DistributedDataParallel):
             parameter.requires_grad and name not in self.parameters_to_ignore
             for name, parameter in module.named_parameters()
         )
+        trained = self._trained()
+        self._wrapped = frozenset(map(id, module.parameters()))
+        self._ends = [*trained[:1], *trained[-1:]]  # one of them takes part wherever a backward goes, as a rule
         self._left_out = [parameter for parameter in module.parameters() if not parameter.requires_grad]
         self._kept_equal: list[Tensor] = list(self.modules_buffers) if broadcast_buffers else []
         self._send_buffers()
@@ -92,6 +100,35 @@ class Replica(DistributedDataParallel):
             self._send_buffers()
         return output
 
+    def averaged(self) -> list[nn.Parameter]:
+        """The parameters whose gradients are averaged: those that the model had when it was wrapped."""
+        return [parameter for parameter in self.module.parameters() if id(parameter) in self._wrapped]
+
+    def __getattr__(self, name: str) -> Any:
+        modules = self.__dict__.get("_modules", {})
+        if name in modules:  # `module`, in every forward
+            return modules[name]
+        try:
+            return super().__getattr__(name)
+        except AttributeError as error:
+            if not _has(modules.get("module"), name):
+                raise
+            raise AttributeError(
+                f"{error}: with several processes prepare() gives a wrapper, and {name} is an attribute of the model "
+                f"inside. Write accelerator.unwrap_model(model).{name}; what computes a loss is averaged as a part of "
+                "forward()."
+            ) from None
+
+    def load_state_dict(self, state_dict: Any, *arguments: Any, **options: Any) -> Any:
+        """As PyTorch's; also with the keys of the model inside, which are those that one process has saved."""
+        is_plain = state_dict and not any(key.startswith(_INSIDE) for key in state_dict)
+        target: Any = self.module if is_plain else super()
+        return target.load_state_dict(state_dict, *arguments, **options)
+
+    def is_to_be_seen(self) -> None:
+        """The next backward goes through forwards of this wrapper, and exchanges gradients."""
+        self._has_run = True
+
     def average(self) -> None:
         """Look once which parameters took part in a backward: PyTorch has averaged only if all of them did."""
         if not self.require_backward_grad_sync:
@@ -101,6 +138,14 @@ class Replica(DistributedDataParallel):
             return
         if not self._is_seen and self._has_run:
             self._look()
+        elif not self._is_seen and any(parameter.grad is not None for parameter in self._ends):
+            name = type(self.module).__name__
+            self._become_averaged(
+                f"A backward reached a {name} beside the forward of what prepare() gave for it",
+                f"Run what prepare() gave, not {_INSIDE[:-1]} or unwrap_model() of it",
+            )
+            self.average()
+            return
         if self._adapts and type(self) is Replica and self._is_unfinished():
             self._become_averaged(self._missing())
             self.average()  # waits for the others: one that waits in its backward is named (`runtime.watch`)
@@ -146,13 +191,12 @@ class Replica(DistributedDataParallel):
         example = f" ({names[0]} for one)" if names else ""
         return f"Parameters of {type(self.module).__name__} took no part in a backward{example}"
 
-    def _become_averaged(self, why: str) -> None:
+    def _become_averaged(self, why: str, way_out: str = _FREEZE) -> None:
         if self._world.rank == 0:
             warnings.warn(
-                f"{why}: from now on its gradients are averaged when a backward is over, not while it runs. Freeze "
-                "what is not trained (requires_grad_(False)), or say that this is meant: "
-                f"Accelerator(kwargs_handlers=[{_SAYING_SO}]).",
-                stacklevel=2,
+                f"{why}: from now on its gradients are averaged when a backward is over, not while it runs. {way_out}, "
+                f"or say that this is meant: Accelerator(kwargs_handlers=[{_SAYING_SO}]).",
+                stacklevel=levels_to_script(),
             )
         self._send_the_rest()
         self.reducer = None  # type: ignore[assignment]  # takes its hooks off the parameters
@@ -187,6 +231,9 @@ class Averaged(Replica):
             self._send_buffers()
         return output
 
+    def averaged(self) -> list[nn.Parameter]:
+        return list(self.module.parameters())
+
     def average(self) -> None:
         """Gradients become their mean over the processes; where only some have one, the others count as zero."""
         if not self.require_backward_grad_sync:
@@ -201,6 +248,10 @@ class Ddp(Strategy):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         self._frozen: WeakKeyDictionary[nn.Module, list[nn.Parameter]] = WeakKeyDictionary()
+        self._unaveraged = Unaveraged(ground.world)
+
+    def rebind(self, optimizer: Optimizer) -> None:
+        self._unaveraged.add(optimizer)
 
     def wrap(self, model: nn.Module) -> nn.Module:
         if isinstance(model, DistributedDataParallel) or has_distributed_tensors(model):
@@ -229,6 +280,8 @@ class Ddp(Strategy):
                     f"all parameters of a {type(model).__name__} {_RELEASED}: it is no replica, and its gradients are "
                     "not averaged. Prepare it first, and freeze it then."
                 )
+        if self._unaveraged.backwards:
+            self._unaveraged.look(parameter for model in models for parameter in _averaged(model))
 
     def way_out(self, error: RuntimeError) -> str | None:
         return _WAY_OUT if _COUNTED in str(error) else None
@@ -245,7 +298,25 @@ class Ddp(Strategy):
         model.require_backward_grad_sync = model.require_forward_param_sync = True
         if not isinstance(model, Averaged):  # which averages after the backward
             model.reducer.prepare_for_backward([])  # what a forward does when gradients are to be exchanged
+        if isinstance(model, Replica):
+            model.is_to_be_seen()
         try:
             yield
         finally:
             model.require_backward_grad_sync, model.require_forward_param_sync = before
+
+
+def _averaged(model: nn.Module) -> Iterable[nn.Parameter]:
+    """The parameters of a prepared model whose gradients become those of all processes."""
+    if isinstance(model, Replica):
+        return model.averaged()
+    return model.parameters() if isinstance(model, DistributedDataParallel) else ()
+
+
+def _has(model: nn.Module | None, name: str) -> bool:
+    """Whether a model has an attribute; no property of its class is run."""
+    if model is None:
+        return False
+    kinds = ("_parameters", "_buffers", "_modules")
+    tables: list[dict[str, Any]] = [model.__dict__, *(model.__dict__.get(kind, {}) for kind in kinds)]
+    return any(name in table for table in tables) or hasattr(type(model), name)

@@ -66,6 +66,15 @@ def place_of_caller() -> str:
     return place_of(sys._getframe(1)).text  # noqa: SLF001  there is no public way to the caller's frame
 
 
+def levels_to_script() -> int:
+    """The `stacklevel` with which a warning of the function that asks is one of the script's own line."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  as above
+    levels = 1
+    while frame is not None and _is_inside(frame.f_code.co_filename):
+        frame, levels = frame.f_back, levels + 1
+    return levels
+
+
 def place_of_error(traceback: TracebackType | None) -> str:
     """The innermost line of the script on the way to an error."""
     last = "an unknown line"

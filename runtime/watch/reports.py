@@ -18,6 +18,11 @@ SAME_CALLS = (
     "loop that has more steps on some processes, or after a return that only some take."
 )
 
+#: The way out in one line, where one of them is over before the others.
+SAME_STEPS = (
+    "Every process must take the same steps: look for a loop with more of them on some, or a break that only some take."
+)
+
 #: The way out, where one of them is in a backward, or in what follows one.
 SAME_BACKWARDS = (
     "A backward averages gradients with the others: every process must run it, in the same steps and through the same "

@@ -28,7 +28,19 @@ from runtime.devices import in_host_memory
 from runtime.errors import CollectiveError
 from runtime.watch.hook import install, uninstall
 from runtime.watch.places import Doing, place_of, place_of_error
-from runtime.watch.reports import WARN_AFTER_S, Answers, Report, Silence, failed, gone, in_vain, is_deadlock, told
+from runtime.watch.reports import (
+    SAME_CALLS,
+    SAME_STEPS,
+    WARN_AFTER_S,
+    Answers,
+    Report,
+    Silence,
+    failed,
+    gone,
+    in_vain,
+    is_deadlock,
+    told,
+)
 from runtime.watch.wire import Address, ask, listen, serve
 from runtime.world import World, at_leaving, give_up
 
@@ -127,7 +139,7 @@ class Watch:
         )
 
     def _lost(self, lost: list[int], answers: Answers) -> CollectiveError:
-        text = f"{self._waiting()} for {_ranks(lost)}, which will not come:\n{told(answers)}"
+        text = f"{self._waiting()} for {_ranks(lost)}, which will not come:\n{told(answers)}\n{SAME_CALLS}"
         return CollectiveError(text, told_by=_first_waiting(answers))
 
     def _waiting(self) -> str:
@@ -167,7 +179,8 @@ class Watch:
             lost = gone(self.answers())
             if lost:
                 place = place_of_error(error.__traceback__)
-                return f"rank {self._world.rank}: ended, since {_ranks(lost)} {Silence.GONE.value}; it was at {place}"
+                cause = f"ended, since {_ranks(lost)} {Silence.GONE.value}"
+                return f"rank {self._world.rank}: {cause}; it was at {place}. {SAME_STEPS}"
         return ""
 
     def report(self) -> Report:
