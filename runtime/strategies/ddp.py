@@ -18,7 +18,7 @@ from runtime.collectives import broadcast_tensors
 from runtime.errors import BackwardError
 from runtime.messages import BUFFERS
 from runtime.strategies.base import Ground, Strategy, has_distributed_tensors
-from runtime.strategies.gradients import are_equal_everywhere, average_gradients, counts_of_gradients
+from runtime.strategies.gradients import are_equal_everywhere, average_gradients, counts_of_gradients, unequal
 from runtime.strategies.hooks import register_hook
 from runtime.strategies.statistics import with_joined_statistics
 from runtime.strategies.unaveraged import Unaveraged
@@ -69,8 +69,9 @@ class Replica(DistributedDataParallel):
         super().__init__(module, **own, **arguments)
         self._world = world
         self._adapts = adapts
-        self._is_seen = not adapts  # whether a backward has shown which parameters take part
-        self._has_run = False
+        self._is_seen = not adapts and type(self) is Replica  # whether a backward has shown what takes part
+        self._is_called = False  # with gradients
+        self._has_run = False  # and these were to be exchanged
         self._sent = sum(
             parameter.requires_grad and name not in self.parameters_to_ignore
             for name, parameter in module.named_parameters()
@@ -95,6 +96,7 @@ class Replica(DistributedDataParallel):
             self._recover()  # PyTorch asks before it runs the module, so nothing is run twice
             return self.forward(*inputs, **kwargs)  # which is another by now
         if not self._is_seen:
+            self._is_called = True
             self._has_run = self._has_run or self.require_backward_grad_sync
         if self._kept_equal and self.require_backward_grad_sync and self.module.training:
             self._send_buffers()
@@ -125,10 +127,6 @@ class Replica(DistributedDataParallel):
         target: Any = self.module if is_plain else super()
         return target.load_state_dict(state_dict, *arguments, **options)
 
-    def is_to_be_seen(self) -> None:
-        """The next backward goes through forwards of this wrapper, and exchanges gradients."""
-        self._has_run = True
-
     def average(self) -> None:
         """Look once which parameters took part in a backward: PyTorch has averaged only if all of them did."""
         if not self.require_backward_grad_sync:
@@ -138,7 +136,7 @@ class Replica(DistributedDataParallel):
             return
         if not self._is_seen and self._has_run:
             self._look()
-        elif not self._is_seen and any(parameter.grad is not None for parameter in self._ends):
+        elif not (self._is_seen or self._is_called) and any(parameter.grad is not None for parameter in self._ends):
             name = type(self.module).__name__
             self._become_averaged(
                 f"A backward reached a {name} beside the forward of what prepare() gave for it",
@@ -161,9 +159,21 @@ class Replica(DistributedDataParallel):
         counts = counts_of_gradients(self._world, self._trained())
         if any(counts):
             self._is_seen = True
+            self._refuse_unequal()
             if min(counts) < self._world.size:
                 self._become_averaged(self._missing())
                 self.average()
+
+    def _refuse_unequal(self) -> None:
+        """Raise if the processes hold different parameters, which equal gradients leave different for ever."""
+        held = {n: p for n, p in self.module.named_parameters() if n not in self.parameters_to_ignore}
+        index = unequal(self._world, list(held.values()))
+        if index is not None:
+            raise BackwardError(
+                f"the processes hold different values of {list(held)[index]} of a {type(self.module).__name__}, which "
+                "were the same when it was prepared: something has set them since on some processes, or differently. "
+                "Load and initialise before prepare(), or alike on all processes."
+            )
 
     def _is_unfinished(self) -> bool:
         """Whether PyTorch goes on waiting for gradients in a backward that is over."""
@@ -238,6 +248,9 @@ class Averaged(Replica):
         """Gradients become their mean over the processes; where only some have one, the others count as zero."""
         if not self.require_backward_grad_sync:
             return
+        if not self._is_seen:
+            self._is_seen = True
+            self._refuse_unequal()
         average_gradients(self._world, list(self.module.parameters()))
         self._send_buffers()  # layers that were called around the forward have statistics of their own
 
@@ -298,8 +311,6 @@ class Ddp(Strategy):
         model.require_backward_grad_sync = model.require_forward_param_sync = True
         if not isinstance(model, Averaged):  # which averages after the backward
             model.reducer.prepare_for_backward([])  # what a forward does when gradients are to be exchanged
-        if isinstance(model, Replica):
-            model.is_to_be_seen()
         try:
             yield
         finally:

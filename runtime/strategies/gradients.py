@@ -10,6 +10,8 @@ from runtime.messages import agreed
 from runtime.watch import GRADIENTS
 from runtime.world import World
 
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by the bytes of an element
+
 
 def average_gradients(world: World, parameters: list[nn.Parameter]) -> None:
     """Gradients become their mean over the processes; where only some have one, the others count as zero."""
@@ -33,6 +35,20 @@ def counts_of_gradients(world: World, parameters: list[nn.Parameter]) -> list[in
     is_there = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.uint8)
     counts: list[int] = agreed(world, [is_there], GRADIENTS).stacked(0).sum(0).tolist()
     return counts
+
+
+def unequal(world: World, parameters: list[nn.Parameter]) -> int | None:
+    """The index of the first parameter that processes hold different values of; by one message of a number for each."""
+    sums = torch.tensor([_sum_of_bits(parameter.detach()) for parameter in parameters], dtype=torch.int64)
+    differ = (agreed(world, [sums], GRADIENTS).stacked(0) != sums).any(0).nonzero()
+    return int(differ[0]) if len(differ) else None
+
+
+def _sum_of_bits(values: torch.Tensor) -> int:
+    if values.layout is not torch.strided or values.is_quantized or values.is_meta:
+        return 0
+    flat = torch.view_as_real(values) if values.is_complex() else values
+    return int(flat.reshape(-1).view(_BITS[flat.element_size()]).sum(dtype=torch.int64))
 
 
 def are_equal_everywhere(world: World, parameters: list[nn.Parameter]) -> bool:

@@ -12,7 +12,7 @@ from torch.nn.functional import mse_loss
 from torch.utils.data import DataLoader, TensorDataset
 
 from runtime import Accelerator
-from runtime.errors import LoadError
+from runtime.errors import BackwardError, LoadError
 
 X = torch.arange(44.0).reshape(22, 2) / 44
 Y = X.sum(1, keepdim=True)
@@ -143,14 +143,37 @@ def accumulating(prepared, *, is_guarded=True, own_backward=False, clips=False):
     return warned(run)
 
 
-@pytest.mark.parametrize("size", [1, 2])
-def test_an_optimizer_that_steps_after_every_micro_step_is_told(size):
-    results = run_ranks(accumulating_unheld, size)
-    told_only(results, "parameters of Linear change between the micro-steps of one window of accumulate()")
+def test_an_optimizer_that_steps_after_every_micro_step_is_told():
+    said = accumulating((True, False, True), is_guarded=False)
+    told_only([said], "parameters of Linear change between the micro-steps of one window of accumulate()")
 
 
-def accumulating_unheld():
-    return accumulating((True, False, True), is_guarded=False)
+def accumulating_apart():
+    """As above: the processes part before the first gradients are exchanged."""
+    with pytest.raises(BackwardError) as caught:
+        accumulating((True, False, True), is_guarded=False)
+    return str(caught.value)
+
+
+def test_processes_that_have_parted_before_the_first_exchange_are_an_error():
+    for said in run_ranks(accumulating_apart, 2):
+        assert "the processes hold different values of weight of a Linear" in said
+
+
+def loaded_by_one():
+    a = Accelerator(cpu=True)
+    model, optimizer, loader = a.prepare(*parts())
+    if a.is_main_process:
+        nn.init.ones_(a.unwrap_model(model).weight)
+    with pytest.raises(BackwardError) as caught:
+        train(a, model, optimizer, loader)
+    return str(caught.value)
+
+
+def test_weights_that_one_process_has_loaded_are_an_error():
+    for said in run_ranks(loaded_by_one, 2):
+        assert "different values of weight of a Linear" in said
+        assert "Load and initialise before prepare(), or alike on all processes." in said
 
 
 @pytest.mark.parametrize("prepared", [(True, True, True), (True, False, True), (False, False, False)])
