@@ -48,7 +48,7 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
     drop(conversion, draft, [*(m.node for m in conversion.moves if m.fate is Fate.BATCH), *variables(conversion)])
     drop_unused(conversion, draft, [call.func for call in variables(conversion)])
     for move in kept_moves(conversion):
-        if not _stays_in_helper(conversion, move.node):
+        if not (_stays_in_helper(conversion, move.node) or _stays_for_callers(conversion, draft, move.node)):
             _redirect(conversion, draft, move)
     _other_names(conversion, draft)
     _scattered(conversion, draft)
@@ -73,10 +73,30 @@ def _stays_in_helper(conversion: Conversion, call: ast.Call) -> bool:
     """`x.cuda()` in a function that models call, too: where nobody can hand on the accelerator, it goes to the GPU that
     is the current one, which is the process's own, as it does in the models themselves.
     """
-    assert isinstance(call.func, ast.Attribute)
-    is_current = call.func.attr == "cuda" and not call.args and all(k.arg == "non_blocking" for k in call.keywords)
     unit = conversion.facts.unit(call)
-    return is_current and _is_called_by_models(conversion, unit, set()) and not conversion.access.can_reach(call)
+    is_models = _is_current_gpu(call) and _is_called_by_models(conversion, unit, set())
+    return is_models and not conversion.access.can_reach(call)
+
+
+def _stays_for_callers(conversion: Conversion, draft: Draft, call: ast.Call) -> bool:
+    """The same in a function whose parameters cannot change, since not all of its callers are seen; and told."""
+    unit = conversion.facts.unit(call)
+    if not _is_current_gpu(call) or not conversion.access.is_kept_as_it_is(unit):
+        return False
+    obstacle = conversion.facts.signatures.of(unit).obstacles[0]
+    draft.note(
+        call,
+        f"{unit.name}() goes on moving to the current GPU, which is the process's own, and to no other device: it "
+        f"cannot be given the accelerator, since {obstacle.why}",
+        f"{obstacle.way_out}, or give {unit.name}() a device as a parameter",
+    )
+    return True
+
+
+def _is_current_gpu(call: ast.Call) -> bool:
+    """Whether `x.cuda()` names no GPU."""
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.attr == "cuda" and not call.args and all(k.arg == "non_blocking" for k in call.keywords)
 
 
 def _is_called_by_models(conversion: Conversion, unit: Unit, seen: set[Unit]) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import line_of, walk
-from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.analysis.units import Call, Class, Function, Module, Unit
 from migrate.programs.home.asking import constructor
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
@@ -135,6 +135,22 @@ class Access:
             self.parameters = before
             return False
         return True
+
+    def is_kept_as_it_is(self, unit: Unit) -> bool:
+        """Whether a function runs when there is an accelerator, and only its signature keeps it from having that.
+
+        Not where naming a file would do.
+        """
+        if not isinstance(unit, Function) or isinstance(unit.node, ast.Lambda) or unit in self.early:
+            return False
+        signature = self.facts.signatures.of(unit)
+        is_kept = bool(signature.obstacles) and not signature.obstacles[0].unnamed and not self.can_have(unit)
+        return is_kept and all(self._is_there(site.call) for site in signature.sites)
+
+    def _is_there(self, call: Call) -> bool:
+        """Whether there is an accelerator when a call runs."""
+        holder = self.around.get(call.caller)
+        return self.can_have(call.caller) and (holder is None or holder.is_there(self.facts, call.node))
 
     def has(self, unit: Unit) -> bool:
         """Whether a unit sees the accelerator without another parameter."""
