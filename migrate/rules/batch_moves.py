@@ -10,7 +10,8 @@ In a program that never chose a device, tensors made inside its loops are made o
 model, its loss or its batches meet others, which are on the CPU, it goes on running there: Accelerator(cpu=True).
 What only DataParallel brought to the GPU, since no prepared loader does, is moved where the model is given it:
 `model(x)` is `model(x.to(accelerator.device))`, and `send_to_device(batch, accelerator.device)` what may be no tensor.
-Kept: the moves of batches that the program needs on the CPU first (see MIG104).
+Kept: the moves of batches that the program needs on the CPU first (see MIG104), and `x.cuda()` in a function that
+cannot be given the accelerator, since not all of its callers are seen: it goes to the current GPU, and that is told.
 """
 
 from __future__ import annotations
@@ -81,8 +82,10 @@ def _stays_in_helper(conversion: Conversion, call: ast.Call) -> bool:
 def _stays_for_callers(conversion: Conversion, draft: Draft, call: ast.Call) -> bool:
     """The same in a function whose parameters cannot change, since not all of its callers are seen; and told."""
     unit = conversion.facts.unit(call)
-    if not _is_current_gpu(call) or not conversion.access.is_kept_as_it_is(unit):
+    is_kept = isinstance(unit, Function) and conversion.access.is_kept_as_it_is(unit)
+    if not (_is_current_gpu(call) and is_kept):
         return False
+    assert isinstance(unit, Function)
     obstacle = conversion.facts.signatures.of(unit).obstacles[0]
     draft.note(
         call,

@@ -136,12 +136,12 @@ class Access:
             return False
         return True
 
-    def is_kept_as_it_is(self, unit: Unit) -> bool:
+    def is_kept_as_it_is(self, unit: Function) -> bool:
         """Whether a function runs when there is an accelerator, and only its signature keeps it from having that.
 
         Not where naming a file would do.
         """
-        if not isinstance(unit, Function) or isinstance(unit.node, ast.Lambda) or unit in self.early:
+        if isinstance(unit.node, ast.Lambda) or unit in self.early:
             return False
         signature = self.facts.signatures.of(unit)
         is_kept = bool(signature.obstacles) and not signature.obstacles[0].unnamed and not self.can_have(unit)
