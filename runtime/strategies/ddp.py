@@ -171,7 +171,8 @@ class Replica(DistributedDataParallel):
         if index is not None:
             raise BackwardError(
                 f"the processes hold different values of {list(held)[index]} of a {type(self.module).__name__}, which "
-                "were the same when it was prepared: something has set them since on some processes, or differently. "
+                "were the same when it was prepared: something has set them since on some processes, or differently "
+                "(one has loaded weights, each has drawn them, an optimizer that is not prepared has stepped). "
                 "Load and initialise before prepare(), or alike on all processes."
             )
 
