@@ -121,6 +121,10 @@ def _is_host(facts: Facts, statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and only_cpu(facts, statement.value) and has_other_device(facts, statement)
 
 
+#: Where `torch.load` puts what it reads.
+_LOADED = "map_location"
+
+
 # --- single statements ----------------------------------------------------------------------------------------------
 
 
@@ -146,7 +150,9 @@ def _choice(facts: Facts, unit: Unit, statement: ast.stmt) -> Choice | None:
         if not is_choice(facts, statement.value) and not is_users(facts, statement.value):
             return None
         if only(facts.values(statement.value), Role.TEXT):
-            if not _puts_something(facts, statement, target, handed_too=not _asks_kind(facts, statement.value)):
+            is_host = only_cpu(facts, statement.value)
+            asked = not _asks_kind(facts, statement.value)
+            if not _puts_something(facts, statement, target, handed_too=asked, loading_too=not is_host):
                 return None
         return _made(statement, target, unit, cpu_when(facts, statement.value))
     if isinstance(statement, ast.If):
@@ -168,15 +174,20 @@ def _asks_kind(facts: Facts, value: ast.expr) -> bool:
     )
 
 
-def _puts_something(facts: Facts, statement: ast.stmt, target: str, *, handed_too: bool) -> bool:
-    """Whether a text is used as a device: `x.to(it)`, `device=it`, `torch.device(it)`, or handed to a function."""
+def _puts_something(
+    facts: Facts, statement: ast.stmt, target: str, *, handed_too: bool, loading_too: bool = True
+) -> bool:
+    """Whether a text is used as a device: `x.to(it)`, `device=it`, `torch.device(it)`, or handed to a function.
+
+    So it is in `map_location=it`; a text "cpu" that is only read there is where files are loaded to.
+    """
     name = target.rpartition(".")[2]
     tree = facts.tree(statement)
     for node in tree.nodes:
         if not isinstance(node, (ast.Name, ast.Attribute)) or ast.unparse(node).rpartition(".")[2] != name:
             continue
         parent = tree.parents.get(node)
-        if isinstance(parent, ast.keyword) and parent.arg in ("device", "map_location"):
+        if isinstance(parent, ast.keyword) and (parent.arg == "device" or (loading_too and parent.arg == _LOADED)):
             return True
         if isinstance(parent, ast.Call) and node in parent.args:
             moves = isinstance(parent.func, ast.Attribute) and parent.func.attr == "to"

@@ -1406,3 +1406,25 @@ def test_a_device_given_by_keyword_gives_way_to_the_accelerator(convert_text):
 
     assert "train(model, loader, optimizer, accelerator=accelerator)\n" in result
     assert 'model(row(device=accelerator.device)), row(device=torch.device("cpu"))' in result
+
+
+def test_where_files_are_loaded_to_is_no_choice_of_a_device(convert_text):
+    loads = 'if os.path.exists("net.pt"):\n    place = "cpu"\n'
+    loads += '    model.load_state_dict(torch.load("net.pt", map_location=place))\n'
+    _, result = convert_text(f"""\
+import os
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+{loads}for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+""")
+
+    assert "accelerator = Accelerator()\n" in result
+    assert '    place = "cpu"\n' in result
