@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.alone.dealing import told_epoch
 from migrate.alone.handed import entrances
 from migrate.alone.numbers import SHOWING
+from migrate.alone.orders import Batches, Order
 from migrate.alone.scales import BATCHED, LOADERS
 from migrate.analysis.known.distributed import SAMPLERS
 from migrate.analysis.syntax import argument_at, is_none, keyword_of
@@ -25,26 +25,9 @@ if TYPE_CHECKING:
 
 _SEVERAL = f"{ACCELERATOR}.num_processes > 1"
 _LOADER_SHUFFLE = 2  # DataLoader(dataset, batch_size, shuffle)
+#: What reads a name, or an option, and does nothing else.
+_PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.UnaryOp, ast.Subscript)
 _SHUFFLE, _SEED = 3, 4  # DistributedSampler(dataset, num_replicas, rank, shuffle, seed, drop_last)
-
-
-@dataclass(frozen=True, slots=True)
-class Batches:
-    """`BatchSampler(sampler, size, drop_last)`."""
-
-    call: ast.Call
-    size: ast.expr
-    drops_last: ast.expr
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What a DistributedSampler does with the order of the samples."""
-
-    call: ast.Call
-    shuffles: bool
-    seed: str  # Python source
-    batches: Batches | None = None  # the BatchSampler between it and the loader
 
 
 class Samplers:
@@ -88,10 +71,20 @@ class Samplers:
             return None
         shuffles = argument_at(call, _SHUFFLE, "shuffle")
         if shuffles is not None and not isinstance(shuffles, ast.Constant):
-            return None
+            if not self._is_said_alike(call, loader, shuffles):
+                return None
         seed = argument_at(call, _SEED, "seed")
-        draws = shuffles is None or bool(shuffles.value)
-        return Order(call, draws, "0" if seed is None else ast.unparse(seed), batches)
+        draws = not isinstance(shuffles, ast.Constant) or bool(shuffles.value)
+        shuffle = "True" if shuffles is None or isinstance(shuffles, ast.Constant) else ast.unparse(shuffles)
+        return Order(call, draws, "0" if seed is None else ast.unparse(seed), shuffle, batches)
+
+    def _is_said_alike(self, call: ast.Call, loader: ast.Call, shuffles: ast.expr) -> bool:
+        """Whether what decides about the order of a sampler is the same where the loader is made: `shuffle=shuffle`."""
+        tree = self._world.facts.tree(call)
+        if loader not in tree or tree.function(call) is not tree.function(loader):
+            return False
+        is_plain = all(isinstance(node, (*_PLAIN, ast.expr_context, ast.unaryop)) for node in ast.walk(shuffles))
+        return is_plain and _is_same_between(tree.function(call), call, loader)
 
     def _batches(self, loader: ast.Call, given: ast.expr) -> Batches | None:
         """The batches of a loader, where their size can be written at the loader just as well."""
@@ -226,10 +219,10 @@ class Samplers:
         assert given is not None
         if shuffle is not None:
             pen.remove_argument(node, given)
-            if not (isinstance(shuffle, ast.Constant) and bool(shuffle.value) is order.shuffles):
-                pen.rewrite(shuffle, str(order.shuffles))
+            if not order.is_said_by(shuffle):
+                pen.rewrite(shuffle, order.shuffle if order.shuffles else "False")
         elif order.shuffles:
-            pen.replace_argument(node, given, "True", "shuffle")
+            pen.replace_argument(node, given, order.shuffle, "shuffle")
         else:
             pen.remove_argument(node, given)
         done = (given, shuffle, keyword_of(node, "shuffle"))
@@ -241,7 +234,7 @@ class Samplers:
         assert given is not None
         pen.replace_argument(node, given, ast.unparse(batches.size), "batch_size")
         if order.shuffles:
-            pen.add_keyword(node, "shuffle", "True")
+            pen.add_keyword(node, "shuffle", order.shuffle)
         if not (isinstance(batches.drops_last, ast.Constant) and not batches.drops_last.value):
             pen.add_keyword(node, "drop_last", ast.unparse(batches.drops_last))
         return [*node.args, *(k for k in node.keywords if k is not given)]
@@ -270,7 +263,16 @@ class Samplers:
         for node in ast.walk(function):
             if isinstance(node, (ast.Name, ast.Attribute)) and self._is_loader(node, wanted):
                 return ast.unparse(node)
-        return None
+        return self._beside_it(sampler, wanted) if isinstance(sampler, ast.Attribute) else None
+
+    def _beside_it(self, sampler: ast.Attribute, wanted: set[ast.Call]) -> str | None:
+        """The loader that an object has beside its sampler: `self.loader`, where a method reads that alone."""
+        facts = self._world.facts
+        holders = {value.origin for value in facts.values(sampler.value) if value.origin is not None}
+        held = {name: values for holder in holders for name, values in facts.holding(holder).items()}
+        made = {name: {facts.source(origin) for origin in facts.loaders(values)} for name, values in held.items()}
+        found = [name for name, loaders in made.items() if loaders and loaders <= wanted and name.isidentifier()]
+        return f"{ast.unparse(sampler.value)}.{found[0]}" if len(found) == 1 else None
 
     def _is_loader(self, node: ast.Name | ast.Attribute, wanted: set[ast.Call]) -> bool:
         facts = self._world.facts

@@ -439,3 +439,67 @@ def test_an_attribute_that_is_asked_for_something_else_is_refused(refused_text, 
         "    def fit", "    def note(self, seed):\n        print(seed)\n\n    def fit"
     )
     refused_text(text, "MIG113", told)
+
+
+MADE_BY = """
+import torch
+import torch.distributed as dist
+from torch import nn, optim
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def make_loader(data, is_train):
+    sampler = DistributedSampler(data, shuffle={shuffle})
+    {between}
+    return DataLoader(data, batch_size=4, {more}sampler=sampler)
+
+
+def main():
+    dist.init_process_group("gloo")
+    data = TensorDataset(torch.ones(32, 2), torch.ones(32, 1))
+    loader, val_loader = make_loader(data, True), make_loader(data, False)
+    net = DistributedDataParallel(nn.Linear(2, 1))
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        loader.sampler.set_epoch(epoch)
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(net(x), y)
+            loss.backward()
+            optimizer.step()
+        net.eval()
+        with torch.no_grad():
+            total = sum(nn.functional.mse_loss(net(x), y).item() for x, y in val_loader)
+        net.train()
+
+
+main()
+""".lstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "more"), [("is_train", ""), ("not not is_train", ""), ("is_train", "shuffle=False, ")]
+)
+def test_an_order_that_a_function_is_told_is_told_to_the_loader(convert_text, shuffle, more):
+    _, result = convert_text(MADE_BY.format(shuffle=shuffle, between="pass", more=more))
+
+    assert f"DataLoader(data, batch_size=4, shuffle={shuffle})" in result
+    assert "        loader.set_epoch(epoch)\n" in result
+    assert "DistributedSampler" not in result
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "between"), [("is_train", "is_train = False"), ("len(data) > 8", "pass")], ids=["set anew", "asked for"]
+)
+def test_an_order_that_may_be_another_at_the_loader_is_refused(refused_text, shuffle, between):
+    refused_text(MADE_BY.format(shuffle=shuffle, between=between, more=""), "MIG113", "DistributedSampler(data")
+
+
+def test_a_method_that_tells_the_sampler_of_its_object_tells_the_loader(convert_text):
+    source = HELD.format(told="self.begin(epoch)")
+    begin = "    def begin(self, epoch):\n        self.sampler.set_epoch(epoch)\n\n    def fit"
+    _, result = convert_text(source.replace("    def fit", begin))
+
+    assert "        self.loader.set_epoch(epoch)\n" in result
+    assert "self.sampler" not in result
