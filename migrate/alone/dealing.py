@@ -1,9 +1,9 @@
 """Samplers of the project's own that deal the data out as DistributedSampler does: repeated augmentation, weights.
 
-Such a sampler draws one order on all processes, and process r of n takes every n-th index of it, from the r-th on. That
-is how prepare deals batches out, too. So the class stays as it is, and each of its samplers is told that there is one
-process: it gives the whole order, and prepare gives each process its share. Where only several processes have such a
-sampler, the branch that makes it stays, and asks the accelerator how many there are.
+Such a sampler draws one order on all processes, and process r of n takes every n-th index of it, from the r-th on, or
+the r-th of n pieces. Told that there is one process, it gives the whole order. So the class stays as it is, each of its
+samplers is told so, and prepare gives each process its share. Where only several processes have such a sampler, the
+branch that makes it stays, and asks the accelerator how many there are.
 """
 
 from __future__ import annotations

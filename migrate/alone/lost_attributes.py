@@ -13,39 +13,35 @@ if TYPE_CHECKING:
 
 def lost_attributes(before: Mapping[str, ast.Module], now: Mapping[str, ast.Module]) -> Iterator[ast.Attribute]:
     """The reads, in the trees before, of attributes of their own that methods read in vain now."""
-    gone = {attribute.attr for attribute in _stored(before.values())} - _given(now.values())
+    stored = (node for tree in before.values() for node, _ in _own(tree, ast.Store))
+    gone = {attribute.attr for attribute in stored} - _given(now.values())
     for path, tree in now.items() if gone else ():
-        vain = {ast.unparse(around) for read, around in _own_reads(tree) if read.attr in gone}
-        was_read = [(read, around) for read, around in _own_reads(before[path]) if read.attr in gone] if vain else []
+        vain = {ast.unparse(around) for read, around in _own(tree, ast.Load) if read.attr in gone}
+        was_read = (
+            [(read, around) for read, around in _own(before[path], ast.Load) if read.attr in gone] if vain else []
+        )
         yield from (read for read, around in was_read if ast.unparse(around) in vain)
         yield from (read for read, _ in was_read)
 
 
-def _stored(trees: Iterable[ast.Module]) -> Iterator[ast.Attribute]:
-    for node in (node for tree in trees for node in ast.walk(tree)):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node
-
-
 def _given(trees: Iterable[ast.Module]) -> set[str]:
     """The names of all that is set, or defined, as an attribute or in a class."""
-    trees = list(trees)
-    bodies = (s for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for s in node.body)
-    found = {node.attr for node in _stored(trees)}
-    for statement in bodies:
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    found = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    for statement in (statement for node in nodes if isinstance(node, ast.ClassDef) for statement in node.body):
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
             found.add(getattr(statement, "name", ""))
         found |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return found
 
 
-def _own_reads(tree: ast.Module) -> Iterator[tuple[ast.Attribute, ast.AST]]:
-    """What methods read of the object that they are run on, each with what it stands in."""
+def _own(tree: ast.Module, context: type[ast.expr_context]) -> Iterator[tuple[ast.Attribute, ast.AST]]:
+    """What methods read, or set, of the object that they are run on, each with what it stands in."""
     for cls in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         for method in (statement for statement in cls.body if isinstance(statement, ast.FunctionDef)):
             own = next((argument.arg for argument in (*method.args.posonlyargs, *method.args.args)), None)
             for around in walk(method):
                 for node in ast.iter_child_nodes(around):
-                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, context):
                         if isinstance(node.value, ast.Name) and node.value.id == own:
                             yield node, around

@@ -1,4 +1,4 @@
-"""Whether a class of samplers takes every n-th index from the r-th on, and does nothing else by n and r."""
+"""Whether a class of samplers takes every n-th index from the r-th on, or the r-th of n pieces, and nothing else."""
 
 from __future__ import annotations
 
@@ -74,12 +74,13 @@ class Strides:
 
     @property
     def deal(self) -> bool:
-        """Whether the class deals out one order by strides, in equal shares."""
+        """Whether the class deals out one order by strides or in pieces, in equal shares."""
         read = [n for n in ast.walk(self._node) if isinstance(n, (ast.Name, ast.Attribute, ast.Call))]
         ranks, sizes = (list(filter(told, read)) for told in (self._is_rank, self._is_size))
         if not all(map(self._is_harmless_rank, ranks)) or not all(map(self._is_harmless_size, sizes)):
             return False
-        return self._is_counted and (any(map(self._is_start, ranks)) or not self._orders)
+        begins = any(self._is_start(node) or self._is_piece(node) for node in ranks)
+        return self._is_counted and (begins or not self._orders)
 
     @property
     def _orders(self) -> bool:
@@ -117,7 +118,37 @@ class Strides:
         return isinstance(node, ast.Call) and self._world.quantity(node) in kinds
 
     def _is_harmless_rank(self, node: ast.expr) -> bool:
-        return self._is_kept(node) or self._is_start(node)
+        return self._is_kept(node) or self._is_start(node) or self._is_piece(node)
+
+    def _is_piece(self, node: ast.expr) -> bool:
+        """`offset = share * rank`, then `indices[offset : offset + share]`: a piece for each process."""
+        product = self._parents[node]
+        if not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult):
+            return False
+        if ast.unparse(product.left if product.right is node else product.right) not in self._shares:
+            return False
+        reads = self._reads_of_only(product)
+        bounds = [product] if reads is None else reads
+        return bool(bounds) and all(map(self._bounds, bounds))
+
+    def _bounds(self, node: ast.expr) -> bool:
+        """Whether a number is where a piece begins, or one share before its end."""
+        parent = self._parents[node]
+        if isinstance(parent, ast.Slice):
+            return parent.lower is node and parent.step is None
+        end = self._parents[parent] if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add) else None
+        other = parent.right if isinstance(parent, ast.BinOp) and parent.left is node else None
+        is_end = isinstance(end, ast.Slice) and end.upper is parent
+        return is_end and other is not None and ast.unparse(other) in self._shares
+
+    def _reads_of_only(self, value: ast.expr) -> list[ast.Name] | None:
+        """The reads of the name that a value alone is given; None if it is given none."""
+        given = self._parents[value]
+        if not isinstance(given, ast.Assign) or len(given.targets) != 1 or not isinstance(given.targets[0], ast.Name):
+            return None
+        named = [n for n in ast.walk(self._node) if isinstance(n, ast.Name) and n.id == given.targets[0].id]
+        stored = [n for n in named if isinstance(n.ctx, ast.Store)]
+        return [n for n in named if n not in stored] if len(stored) == 1 else []
 
     def _is_harmless_size(self, node: ast.expr) -> bool:
         parent = self._parents[node]
@@ -171,13 +202,8 @@ class Strides:
 
         `total = self.num_replicas * self.batch_size`, then `(total - len(order) % total) % total`.
         """
-        given = self._parents[product]
-        if not isinstance(given, ast.Assign) or len(given.targets) != 1 or not isinstance(given.targets[0], ast.Name):
-            return False
-        name = given.targets[0].id
-        named = [n for n in ast.walk(self._node) if isinstance(n, ast.Name) and n.id == name]
-        stored = [n for n in named if isinstance(n.ctx, ast.Store)]
-        return len(stored) == 1 and all(self._is_rounding(n) for n in named if n not in stored)
+        reads = self._reads_of_only(product)
+        return bool(reads) and all(map(self._is_rounding, reads or ()))
 
     def _is_rounding(self, read: ast.Name) -> bool:
         """Whether a number is a divisor, or what is wanting to it is computed."""

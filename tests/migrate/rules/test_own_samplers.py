@@ -371,3 +371,46 @@ def test_with_accelerate_such_a_sampler_is_not_asked_by_its_loader(convert_text)
     named = BUCKETS.replace(made, "sampler").replace("    loader = ", f"    sampler = {made}\n    loader = ")
     _, result = convert_text(named.replace("loader.batch_sampler", "sampler"), target=Target.ACCELERATE)
     assert "        sampler.set_epoch(epoch)\n" in result
+
+
+PIECES = (
+    "        offset = self.num_samples * self.rank\n        indices = indices[offset : offset + self.num_samples]\n"
+)
+
+
+def in_pieces(pieces=PIECES):
+    strided = "        indices = indices[self.rank : self.total_size : self.num_replicas]\n"
+    return _always("Repeated(data, num_replicas=count, rank=rank)").replace(strided, pieces)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        PIECES,
+        PIECES.replace("self.num_samples * self.rank", "self.rank * self.num_samples"),
+        "        own = self.num_samples\n        indices = indices[self.rank * self.num_samples :][:own]\n",
+    ],
+    ids=["as in maskrcnn-benchmark", "turned", "two slices"],
+)
+def test_an_order_that_is_dealt_out_in_pieces_is_that_of_one_process(convert_text, pieces):
+    _, result = convert_text(in_pieces(pieces))
+
+    assert "Repeated(data, num_replicas=1, rank=0)" in result
+    assert pieces in result
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        PIECES.replace("* self.rank", "* self.rank + 1"),
+        PIECES.replace("offset + self.num_samples]", "offset + 8]"),
+        PIECES.replace("self.num_samples * self.rank", "8 * self.rank"),
+        PIECES + "        print(offset)\n",
+    ],
+    ids=["one later", "of another size", "of eight", "shown"],
+)
+def test_other_pieces_are_refused(convert_text, pieces):
+    report, result = convert_text(in_pieces(pieces))
+
+    assert result == in_pieces(pieces).lstrip("\n")
+    assert "shares its data out over the processes by hand" in "".join(f.message for f in report.findings)
