@@ -78,9 +78,9 @@ def _shared(facts: Facts, program: Program, modes: Modes, loop: LoopFact, calls:
     _check_reach(facts, program, loop)
     _check_data(facts, loop)
     _check_models(facts, program)
-    _check_states(facts, loop, calls)
     _check_mode(facts, program, modes, loop)
     _check_sums(facts, loop)
+    _check_states(facts, loop, calls)
     _check_ends(facts, program, loop)
     found = forwards(facts, loop, calls)
     ways = [_on_way(facts, loop, forward) for forward in found]
