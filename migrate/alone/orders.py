@@ -20,13 +20,15 @@ class Order:
     """What a DistributedSampler does with the order of the samples."""
 
     call: ast.Call
-    shuffles: bool  # perhaps, if a name decides
     seed: str  # Python source
-    shuffle: str = "True"  # Python source of what decides, where it does
+    shuffle: str  # Python source: "True", "False", or what decides
     batches: Batches | None = None  # the BatchSampler between it and the loader
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether it draws the order, or may."""
+        return self.shuffle != "False"
 
     def is_said_by(self, shuffle: ast.expr) -> bool:
         """Whether what a loader is told of its order, beside the sampler, is that already."""
-        if isinstance(shuffle, ast.Constant) and self.shuffle == "True":
-            return bool(shuffle.value) is self.shuffles
-        return ast.unparse(shuffle) == self.shuffle
+        return (str(bool(shuffle.value)) if isinstance(shuffle, ast.Constant) else ast.unparse(shuffle)) == self.shuffle

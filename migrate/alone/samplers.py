@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SEVERAL = f"{ACCELERATOR}.num_processes > 1"
 _LOADER_SHUFFLE = 2  # DataLoader(dataset, batch_size, shuffle)
+_ALWAYS = ast.Constant(True)
 #: What reads a name, or an option, and does nothing else.
 _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.UnaryOp, ast.Subscript)
 _SHUFFLE, _SEED = 3, 4  # DistributedSampler(dataset, num_replicas, rank, shuffle, seed, drop_last)
@@ -74,9 +75,8 @@ class Samplers:
             if not self._is_said_alike(call, loader, shuffles):
                 return None
         seed = argument_at(call, _SEED, "seed")
-        draws = not isinstance(shuffles, ast.Constant) or bool(shuffles.value)
-        shuffle = "True" if shuffles is None or isinstance(shuffles, ast.Constant) else ast.unparse(shuffles)
-        return Order(call, draws, "0" if seed is None else ast.unparse(seed), shuffle, batches)
+        shuffle = str(bool(shuffles.value)) if isinstance(shuffles, ast.Constant) else ast.unparse(shuffles or _ALWAYS)
+        return Order(call, "0" if seed is None else ast.unparse(seed), shuffle, batches)
 
     def _is_said_alike(self, call: ast.Call, loader: ast.Call, shuffles: ast.expr) -> bool:
         """Whether what decides about the order of a sampler is the same where the loader is made: `shuffle=shuffle`."""
@@ -220,7 +220,7 @@ class Samplers:
         if shuffle is not None:
             pen.remove_argument(node, given)
             if not order.is_said_by(shuffle):
-                pen.rewrite(shuffle, order.shuffle if order.shuffles else "False")
+                pen.rewrite(shuffle, order.shuffle)
         elif order.shuffles:
             pen.replace_argument(node, given, order.shuffle, "shuffle")
         else:

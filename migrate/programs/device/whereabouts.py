@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.programs.device.devices import is_move
+from migrate.programs.reach.forwards import is_own_object
 from migrate.programs.reach.outsiders import is_inside_model
 
 if TYPE_CHECKING:
@@ -101,8 +102,7 @@ def is_own_model(facts: Facts, inside: Sequence[Function], node: ast.expr) -> bo
     In `__init__`, which registers buffers, nothing is there yet.
     """
     is_run = bool(inside) and inside[-1].name != "__init__" and is_inside_model(facts, inside[-1])
-    itself = inside[-1].itself if is_run else None
-    return itself is not None and isinstance(node, ast.Name) and node.id == itself.arg
+    return is_run and is_own_object(inside[-1], node)
 
 
 _NO_TENSORS = frozenset(Role) - {*FROM_LOADER, Role.TENSOR, Role.INSTANCE, Role.CONTAINER, Role.HOLDER, Role.UNKNOWN}

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import is_none, jumps, line_of
-from migrate.analysis.units import Function
 from migrate.programs.conversion import Conversion, reaches_model
 from migrate.programs.marker import LOCAL_MAIN, is_barrier, is_main, is_marked
 from migrate.programs.output.supplies import Supplies, handed_reads, place, supplies
 from migrate.programs.processes.replicas import has_buffers
-from migrate.programs.reach.callees import entered, reached
-from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.reach.outsiders import entered_beside_models
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.outputs import is_repeatable
 
@@ -103,14 +101,15 @@ def _needed(conversion: Conversion, found: Collection[ast.If]) -> Supplies:
     """What the branches that all enter read, also by the functions that they call, with what gives it its value."""
     facts = conversion.facts
     read = {place(facts.unit(guard), name) for guard in found for name in _read(guard)}
-    called = reached(facts, (unit for guard in found for unit in entered(facts, guard)))
-    inside = (unit for unit in called if isinstance(unit, Function) and not is_inside_model(facts, unit))
-    return supplies(facts, read.union(*(handed_reads(facts, unit) for unit in inside)))
+    called = {unit for guard in found for unit in entered_beside_models(facts, guard)}
+    return supplies(facts, read.union(*(handed_reads(facts, unit) for unit in called)))
 
 
 def choices(conversion: Conversion) -> set[ast.IfExp]:
     """`val_loader if accelerator.is_main_process else None`, where all processes read what that gives."""
     found = [guard for guard in guards(conversion) if guard in dissolved(conversion)]
+    if not found:  # as in most programs
+        return set()
     return {
         choice for choice in _needed(conversion, found).choices if is_inside(conversion, conversion.facts.unit(choice))
     }

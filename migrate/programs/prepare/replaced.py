@@ -17,8 +17,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, own_nodes, root_name
 from migrate.analysis.units import Function
 from migrate.programs.program import Program, Refusal
-from migrate.programs.reach.callees import entered, reached
-from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.reach.outsiders import entered_beside_models, is_inside_model
 from migrate.programs.values.lengths import is_after
 
 if TYPE_CHECKING:
@@ -61,8 +60,7 @@ def gives_layer(facts: Facts, program: Program, statement: ast.stmt, made: Colle
     if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
         return False
     inside: list[ast.AST] = [statement, *own_nodes(statement)]
-    units = (unit for unit in reached(facts, entered(facts, statement)) if not is_inside_model(facts, unit))
-    inside += [node for unit in units for node in facts.own(unit)]
+    inside += [node for unit in entered_beside_models(facts, statement) for node in facts.own(unit)]
     changed = (_owner(facts, program, _changed(facts, node)) for node in inside)
     return any(not _trained(facts, program, owner).isdisjoint(made) for owner in changed)
 

@@ -1,4 +1,7 @@
-"""The forwards of the project that the call of a model runs: of the model, and of the layers that it makes."""
+"""The forwards of the project that the call of a model runs: of the model, and of the layers that it makes.
+
+And the methods of its own object that a method enters.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
 
 
@@ -23,6 +28,27 @@ def forwards_inside(facts: Facts, call: ast.Call) -> set[Function]:
             calls = (node for node in made if isinstance(node, ast.Call))
             waiting += [value.unit for node in calls for value in facts.values(node) if value.origin is node]
     return {unit for cls in classes for unit in _methods(cls, "forward")}
+
+
+def with_own_methods(facts: Facts, unit: Function) -> list[Function]:
+    """A method, and those of its object that it calls by name."""
+    return list(dict.fromkeys([unit, *(method for _, method in own_calls(facts, unit))]))
+
+
+def own_calls(facts: Facts, unit: Function) -> Iterator[tuple[ast.Call, Function]]:
+    """The calls by which a method enters others of its object, each with one of these."""
+    for call in (node for node in facts.own(unit) if isinstance(node, ast.Call)):
+        if (
+            isinstance(call.func, ast.Attribute)
+            and is_own_object(unit, call.func.value)
+            and isinstance(unit.owner, Class)
+        ):
+            yield from ((call, method) for method in _methods(unit.owner, call.func.attr))
+
+
+def is_own_object(unit: Function, node: ast.expr) -> bool:
+    """Whether an expression is the object that a method is run on."""
+    return unit.itself is not None and isinstance(node, ast.Name) and node.id == unit.itself.arg
 
 
 def _methods(cls: Class, name: str) -> list[Function]:

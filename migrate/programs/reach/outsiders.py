@@ -15,6 +15,7 @@ from migrate.analysis.entrances import are_apart
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.programs.reach.callees import entered
 from migrate.programs.reach.callees import reached as reached_by
 from migrate.programs.reach.self_training import steps
 from migrate.programs.reach.tests import is_run_by_tests
@@ -165,6 +166,12 @@ _INSIDE = frozenset({Role.MODEL, Role.CRITERION, Role.DATASET, Role.SAMPLER})
 def _is_model_code(facts: Facts, unit: Function) -> bool:
     """Methods of models and data sets run inside the model or the loader's workers; they have no accelerator."""
     return unit.owner is not None and bool(facts.roles_of_bases(unit.owner) & _INSIDE) and unit not in steps(facts)
+
+
+def entered_beside_models(facts: Facts, code: ast.AST) -> list[Function]:
+    """The functions that some code leads to, without those by which models run."""
+    called = (unit for unit in reached_by(facts, entered(facts, code)) if isinstance(unit, Function))
+    return [unit for unit in called if not is_inside_model(facts, unit)]
 
 
 def is_inside_model(facts: Facts, unit: Unit) -> bool:

@@ -15,9 +15,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import DEFINITIONS, own_nodes, reads, targets_of, walk, writes
-from migrate.programs.reach.callees import entered, reached
 from migrate.programs.reach.forwards import forwards_inside
-from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.reach.outsiders import entered_beside_models
 from migrate.programs.training.rows_kept import rows_inside
 from migrate.programs.values.accumulators import holds_own
 from migrate.programs.values.states_kept import states_kept
@@ -54,8 +53,7 @@ def carried_inside(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.stmt, str
 
     Not in a buffer, which is told by itself (`rows_kept.py`).
     """
-    outside = [unit for unit in reached(facts, entered(facts, loop.node)) if not is_inside_model(facts, unit)]
-    nodes = chain(walk(loop.node), *(facts.own(unit) for unit in outside))
+    nodes = chain(walk(loop.node), *(facts.own(unit) for unit in entered_beside_models(facts, loop.node)))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     forwards = dict.fromkeys(forward for call in calls for forward in forwards_inside(facts, call))
     in_buffers = {statement for statement, _ in rows_inside(facts, forwards)}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, origins
 from migrate.analysis.syntax import root_name, walk, writes
 from migrate.analysis.units import Class, Function
+from migrate.programs.reach.forwards import is_own_object, with_own_methods
 from migrate.programs.training.loss_parts import LossParts
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ def _by_operation(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]
             found = [member.unit for name in ("forward", "backward") for member in cls.lookup(name)]
             methods = [method for method in found if isinstance(method, Function)]
             given = dict(zip(methods[0].parameter_names[1:], call.args, strict=False)) if methods else {}
-            kept = {name for name, arg in given.items() if isinstance(arg, ast.Attribute) and _is_own(unit, arg.value)}
+            kept = {
+                name for name, arg in given.items() if isinstance(arg, ast.Attribute) and is_own_object(unit, arg.value)
+            }
             for statement, place, index in (each for method in methods for each in _filled(facts.own(method))):
                 name = _last(place)
                 if name in kept and {_last(node) for node in walk(index)} & given.keys():
@@ -80,15 +83,11 @@ def _last(node: ast.AST) -> str:
 def rows_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple[ast.stmt, str]]:
     """The statements of models that put what they have computed into rows of a buffer, or add it, with the buffer."""
     for forward in forwards:
-        calls = (n.func for n in facts.own(forward) if isinstance(n, ast.Call))
-        names = [f.attr for f in calls if isinstance(f, ast.Attribute) and _is_own(forward, f.value)]
-        owner = forward.owner
-        met = [member.unit for name in names for member in owner.lookup(name)] if isinstance(owner, Class) else []
-        units = dict.fromkeys([forward, *(unit for unit in met if isinstance(unit, Function))])
+        units = with_own_methods(facts, forward)
         for unit in units:
             for statement, place, index in _filled(facts.own(unit)):
                 is_row = any(isinstance(node, ast.Name) for node in walk(index))
-                is_own = isinstance(place, ast.Attribute) and _is_own(unit, place.value)
+                is_own = isinstance(place, ast.Attribute) and is_own_object(unit, place.value)
                 is_buffer = is_own and ast.unparse(place).rpartition(".")[2] in _buffers(facts, unit)
                 if is_row and is_buffer and not any(_is_set_anew(facts.own(each), place) for each in units):
                     yield statement, ast.unparse(place)
@@ -114,7 +113,7 @@ def _summed(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
             case _:
                 continue
         names = {n.id for each in added for n in walk(each) if isinstance(n, ast.Name)}
-        if names & own and isinstance(place, ast.Attribute) and _is_own(unit, place.value):
+        if names & own and isinstance(place, ast.Attribute) and is_own_object(unit, place.value):
             yield node, ast.unparse(place)
 
 
@@ -126,10 +125,6 @@ def _in_place(call: ast.expr) -> tuple[list[ast.expr], ast.expr]:
             added += call.args
         call = call.func.value
     return added, call.value if isinstance(call, ast.Attribute) and call.attr == "data" else call
-
-
-def _is_own(unit: Function, node: ast.expr) -> bool:
-    return unit.itself is not None and isinstance(node, ast.Name) and node.id == unit.itself.arg
 
 
 def _buffers(facts: Facts, unit: Function) -> set[str]:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, roles
 from migrate.analysis.syntax import line_of, targets_of, walk
-from migrate.analysis.units import Class, Function
-from migrate.programs.reach.callees import entered, reached
-from migrate.programs.reach.outsiders import is_inside_model
+from migrate.programs.reach.forwards import is_own_object, own_calls, with_own_methods
+from migrate.programs.reach.outsiders import entered_beside_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Loop
+    from migrate.analysis.units import Function
 
 _ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
 
@@ -37,24 +37,11 @@ def states_kept(
         if forward.itself is None:
             continue
         read = set(_first_reads(facts, forward))
-        for unit in _with_own_methods(facts, forward) if read else ():
+        for unit in with_own_methods(facts, forward) if read else ():
             for statement, name in _stores(facts, unit):
                 if name in read and name not in anew and not _is_where_missing(facts, statement, name):
                     if _is_computed(facts, unit, statement) and (in_training or not _only_trains(facts, statement)):
                         yield statement, name
-
-
-def _with_own_methods(facts: Facts, forward: Function) -> list[Function]:
-    """A forward, and the methods of its object that it calls by name."""
-    return list(dict.fromkeys([forward, *(method for _, method in _own_calls(facts, forward))]))
-
-
-def _own_calls(facts: Facts, unit: Function) -> Iterator[tuple[ast.Call, Function]]:
-    """The calls by which a method enters others of its object, each with one of these."""
-    for call in (node for node in facts.own(unit) if isinstance(node, ast.Call)):
-        if isinstance(call.func, ast.Attribute) and _is_own(unit, call.func) and isinstance(unit.owner, Class):
-            found = (member.unit for member in unit.owner.lookup(call.func.attr))
-            yield from ((call, method) for method in found if isinstance(method, Function))
 
 
 def _stores(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
@@ -62,7 +49,11 @@ def _stores(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
     nodes = (node for node in facts.own(unit) if isinstance(node, _ASSIGNMENTS) and node.value is not None)
     for node in sorted(nodes, key=lambda each: each.lineno):
         for target in (part for each in targets_of(node) for part in walk(each)):
-            if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store) and _is_own(unit, target):
+            if (
+                isinstance(target, ast.Attribute)
+                and isinstance(target.ctx, ast.Store)
+                and is_own_object(unit, target.value)
+            ):
                 yield node, target.attr
 
 
@@ -79,7 +70,7 @@ def _first_reads(facts: Facts, unit: Function, seen: frozenset[Function] = froze
         read = _reads(unit, node)
         if read is not None and line_of(node) <= given.get(read, line_of(node)) and not _is_asked(facts, node):
             yield read
-    for call, method in _own_calls(facts, unit):
+    for call, method in own_calls(facts, unit):
         for read in _first_reads(facts, method, seen | {unit}) if method not in seen else ():
             if call.lineno <= given.get(read, call.lineno):
                 yield read
@@ -87,7 +78,7 @@ def _first_reads(facts: Facts, unit: Function, seen: frozenset[Function] = froze
 
 def _set_by_call(facts: Facts, unit: Function) -> Iterator[tuple[ast.Call, str]]:
     """The calls of methods of its own object by which a method sets attributes anew: `self.reset(len(x))`."""
-    for call, method in _own_calls(facts, unit):
+    for call, method in own_calls(facts, unit):
         for statement, name in _stores(facts, method):
             if not _goes_on(method, _value(statement), name):
                 yield call, name
@@ -95,12 +86,9 @@ def _set_by_call(facts: Facts, unit: Function) -> Iterator[tuple[ast.Call, str]]
 
 def _reads(unit: Function, node: ast.AST) -> str | None:
     """The attribute of its object that an expression of a method reads."""
-    is_read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _is_own(unit, node)
-    return node.attr if is_read and isinstance(node, ast.Attribute) else None
-
-
-def _is_own(unit: Function, node: ast.Attribute) -> bool:
-    return unit.itself is not None and isinstance(node.value, ast.Name) and node.value.id == unit.itself.arg
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and is_own_object(unit, node.value):
+        return node.attr
+    return None
 
 
 def _is_asked(facts: Facts, node: ast.AST) -> bool:
@@ -145,8 +133,8 @@ def _goes_on(unit: Function, value: ast.AST | None, name: str) -> bool:
 
 def _set_in_round(facts: Facts, loop: Loop) -> set[str]:
     """The attributes that each round of a loop gives a value: `model.hidden = None`, `model.init_hidden()`."""
-    outside = [unit for unit in reached(facts, entered(facts, loop)) if not is_inside_model(facts, unit)]
-    nodes = [*(node for part in loop.body for node in walk(part)), *(n for unit in outside for n in facts.own(unit))]
+    called = entered_beside_models(facts, loop)
+    nodes = [*(node for part in loop.body for node in walk(part)), *(n for unit in called for n in facts.own(unit))]
     found = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
     calls = (node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
     methods = {unit for call in calls for unit in facts.targets(call) if unit.name != "forward"}

@@ -185,24 +185,16 @@ def logged(before, after):
     }
 
 
-def compared(before, after):
-    choice = 'device = "cuda" if torch.cuda.is_available() else "cpu"'
-    return {
-        "accelerator": "",
-        "setup": (choice, "accelerator = Accelerator()"),
-        "made": ("model = model.to(device)", ""),
-        "end": (f"{before}\n    x = None", f"{after}\n    x = None"),
-    }
+def compared(chosen, kept):
+    def fill(before, after):
+        return {
+            "accelerator": "",
+            "setup": (f"device = {chosen}", f"accelerator = Accelerator(){kept}"),
+            "made": ("model = model.to(device)", ""),
+            "end": (f"{before}\n    x = None", f"{after}\n    x = None"),
+        }
 
-
-def asked_for_its_kind(before, after):
-    choice = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
-    return {
-        "accelerator": "",
-        "setup": (choice, "accelerator = Accelerator()\ndevice = accelerator.device"),
-        "made": ("model = model.to(device)", ""),
-        "end": (f"{before}\n    x = None", f"{after}\n    x = None"),
-    }
+    return fill
 
 
 def labelled(before, after):
@@ -304,8 +296,10 @@ AROUND = {
     ("rank-guards", "lr = args.lr * world_size"): grouped("made", "args = nn.Module()\nargs.lr = 1\n{}\nscaled = lr"),
     ("rank-guards", "dist.barrier()"): grouped("end"),
     ("device-choice", CHOICE): put("made"),
-    ("device-choice", 'if device == "cuda":'): compared,
-    ("device-choice", 'if device == torch.device("cuda"):'): asked_for_its_kind,
+    ("device-choice", 'if device == "cuda":'): compared('"cuda" if torch.cuda.is_available() else "cpu"', ""),
+    ("device-choice", 'if device == torch.device("cuda"):'): compared(
+        'torch.device("cuda" if torch.cuda.is_available() else "cpu")', "\ndevice = accelerator.device"
+    ),
     ("device-choice", 'torch.ones(3, device="cuda")'): put("end", "a = {}"),
     ("device-choice", "torch.cuda.set_device(0)"): put("setup", made=("model.cuda()", "")),
 }
