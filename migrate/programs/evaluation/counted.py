@@ -76,7 +76,7 @@ def _whole_batch(facts: Facts, loop: ast.For | ast.AsyncFor) -> str:
     return ""
 
 
-def _parts(facts: Facts, statement: ast.stmt, batch: str) -> bool:
+def _parts(facts: Facts, statement: ast.AST, batch: str) -> bool:
     """Whether a statement gives names to parts of a batch: `x, y = batch`, `x = batch[0]`, `y = batch["y"].cuda()`."""
     match statement:
         case ast.Assign([ast.Tuple() | ast.List()], ast.Name(name)):
@@ -102,8 +102,18 @@ def _has_rows(facts: Facts, before: Sequence[ast.stmt], later: Sequence[ast.stmt
         return False
     if any(node.id == name and not isinstance(node.ctx, ast.Load) for node in _names(later)):
         return False
-    binding = [s for s in before if any(n.id == name and not isinstance(n.ctx, ast.Load) for n in _names([s]))]
+    binding = [s for s in _flat(before) if any(n.id == name and not isinstance(n.ctx, ast.Load) for n in _names([s]))]
     return all(only_moves(facts, statement, name) or _parts(facts, statement, whole) for statement in binding)
+
+
+def _flat(statements: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """Statements, and those of branches with their tests: `if torch.cuda.is_available(): y = y.cuda()`."""
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            yield statement.test
+            yield from _flat([*statement.body, *statement.orelse])
+        else:
+            yield statement
 
 
 def _is_used_as_tensor(facts: Facts, node: ast.AST, depth: int = _DEEPEST) -> bool:
@@ -137,7 +147,7 @@ def _read_in(facts: Facts, call: ast.Call, given: ast.AST) -> Iterator[ast.Name]
             yield from named if all(isinstance(node.ctx, ast.Load) for node in named) else ()
 
 
-def only_moves(facts: Facts, statement: ast.stmt, name: str) -> bool:
+def only_moves(facts: Facts, statement: ast.AST, name: str) -> bool:
     """`x = x.to(device)`, `x, y = x.cuda(), y.cuda()`."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False

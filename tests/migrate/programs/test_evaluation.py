@@ -59,6 +59,7 @@ COUNTED = {
     "a length": LOSS.format("len(x)"),
     "twice": f"{LOSS.format('x.size(0)')}\nfound.append(len(x))",
     "after moves": f"x, y = x.cuda(), y.cuda()\n{LOSS.format('len(x)')}",
+    "after moves where there is a GPU": f"x = x.cuda()\nif torch.cuda.is_available():\n    y = y.cuda()\n{SIZE}",
     "in one statement": "correct += crit(net(x), y).item() * len(x)",
     "asked for its size": "out = net(x)\nfound.append((out, y.size(1)))\ncorrect += len(x)",
     "given to a function that computes with it": "out = net(x)\ncorrect += right(out, y.cuda()) * len(x)",
@@ -88,6 +89,8 @@ NOT_TAKEN = {
     "a row": ("x, y", f"y = x[0]\n{SIZE}"),
     "a row of what was taken": ("batch", f"x, y = batch\ny = y[0]\n{SIZE}"),
     "something else beside": ("batch", f"x, y = batch[0], len(batch[1])\n{SIZE}"),
+    "some rows in some cases": ("x, y", f"if correct:\n    y = y[:2]\n{SIZE}"),
+    "rows that a test makes": ("x, y", f"if (y := y[:2]).sum():\n    y = y.cuda()\n{SIZE}"),
     "some rows": ("batch", f"x = batch[0]\ny = batch[1][:2]\n{SIZE}"),
 }
 NOT_COUNTED = {
