@@ -9,8 +9,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.command_line import option
+from migrate.alone.elements import elements
 from migrate.alone.leftovers import prints, tails
 from migrate.alone.listed import listed_until
+from migrate.alone.nothing import answered
+from migrate.alone.pairs import unpacked
 from migrate.alone.presence import STARRED, bound, imports_apex, is_known_star
 from migrate.alone.pure import is_pure, stripped
 from migrate.alone.uses import Uses, scopes
@@ -41,7 +44,8 @@ class Clearing:
             lambda: tails(self._before, self._now, self._pen),
             self._same,
             self._answers,
-            self._nothing,
+            lambda: answered(self._before, self._now, self._pen),
+            lambda: elements(self._before, self._now, self._pen),
             self._aliases,
             self._names,
             lambda: prints(self._before, self._now, self._pen),
@@ -110,43 +114,6 @@ class Clearing:
 
     # --- names ------------------------------------------------------------------------------------------------------
 
-    def _nothing(self) -> bool:
-        """`sampler = None` and nothing else: what asks for it is answered."""
-        found = False
-        for path, scope, tree in self._scopes():
-            for name, values in self._now.assigned(tree).items():
-                if not values or not all(isinstance(v, ast.Constant) and v.value is None for v in values):
-                    continue
-                if not self._before.had_other(path, scope, name):
-                    continue
-                reads = self._now.reads(tree, name)
-                if reads and all(self._can_answer(path, read) for read in reads):
-                    for read in reads:
-                        self._answer(path, read)
-                    found = True
-        return found
-
-    def _can_answer(self, path: str, read: ast.Name) -> bool:
-        parent = self._now.parent(path, read)
-        if isinstance(parent, ast.keyword):
-            return parent.arg in ("sampler", "batch_sampler")
-        return (
-            isinstance(parent, ast.Compare)
-            and isinstance(parent.ops[0], (ast.Is, ast.IsNot))
-            and isinstance(parent.comparators[0], ast.Constant)
-            and not isinstance(self._now.parent(path, parent), (ast.If, ast.While, ast.BoolOp))
-        )
-
-    def _answer(self, path: str, read: ast.Name) -> None:
-        parent = self._now.parent(path, read)
-        if isinstance(parent, ast.keyword):
-            call = self._now.parent(path, parent)
-            assert isinstance(call, ast.Call)
-            self._pen.remove_argument(call, parent)
-        else:
-            assert isinstance(parent, ast.Compare)
-            self._pen.rewrite(parent, str(isinstance(parent.ops[0], ast.Is)))
-
     def _aliases(self) -> bool:
         """`model_without_ddp = model`, once that was another object: one name is enough."""
         found = False
@@ -189,27 +156,7 @@ class Clearing:
                 for statement in gone:
                     self._pen.remove(statement)
                     found = True
-        return self._unpacked() or found
-
-    def _unpacked(self) -> bool:
-        """`rank, world_size = get_rank(), get_world_size()`: the names that nothing reads."""
-        found = False
-        for path, scope, tree in self._scopes():
-            for statement, pairs in self._now.unpacked(tree):
-                kept = [
-                    (name, value)
-                    for name, value in pairs
-                    if self._now.reads(tree, name)
-                    or not is_pure(value)
-                    or not (is_marked(value) or self._before.was_read(path, scope, name))
-                ]
-                if not kept:
-                    self._pen.remove(statement)
-                elif len(kept) < len(pairs):
-                    names, values = ", ".join(n for n, _ in kept), ", ".join(ast.unparse(v) for _, v in kept)
-                    self._pen.replace(statement, f"{names} = {values}")
-                found = found or len(kept) < len(pairs)
-        return found
+        return unpacked(self._before, self._now, self._pen) or found
 
     def _scopes(self) -> Iterator[tuple[str, str, ast.AST]]:
         for path, root in self._now.trees.items():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.alone.companions import companions
 from migrate.alone.dealing import told_epoch
 from migrate.alone.handed import entrances
+from migrate.alone.making import Making
 from migrate.alone.numbers import SHOWING
 from migrate.alone.orders import Batches, Order
 from migrate.alone.scales import BATCHED, LOADERS
-from migrate.analysis.known.distributed import SAMPLERS
 from migrate.analysis.syntax import argument_at, is_none, keyword_of
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
@@ -37,10 +38,14 @@ class Samplers:
     def __init__(self, world: World, dealing: Dealing) -> None:
         self._world = world
         self._dealing = dealing
-        orders = {loader: order for loader in self._loaders() if (order := self._order_of(loader))}
+        self._making = Making(world)
+        loaders = list(self._making.loaders())
+        orders = {loader: order for loader in loaders if (order := self._order_of(loader))}
         self._orders = orders
         self._fixed = {order.call for loader, order in orders.items() if self._is_never_told(loader, order)}
-        self._fixed |= {call for loader in self._loaders() if loader not in orders for call in self._chosen(loader)}
+        self._fixed |= {
+            call for loader in self._making.loaders() if loader not in orders for call in self._chosen(loader)
+        }
         self._orders = {loader: order for loader, order in orders.items() if order.call not in self._fixed}
         self._replaced = {order.call for order in self._orders.values()}
         self._replaced |= {order.batches.call for order in self._orders.values() if order.batches is not None}
@@ -52,13 +57,6 @@ class Samplers:
 
     # --- what is there ----------------------------------------------------------------------------------------------
 
-    def _loaders(self) -> Iterator[ast.Call]:
-        for module in self._world.modules:
-            for node in self._world.facts.tree(module.tree).nodes:
-                if isinstance(node, ast.Call) and self._world.facts.called(node) & LOADERS:
-                    if id(node) not in self._world.dead:
-                        yield node
-
     def _order_of(self, loader: ast.Call) -> Order | None:
         """The order of a loader that a DistributedSampler gives it in every case."""
         if any(isinstance(each, ast.Starred) for each in loader.args):
@@ -67,8 +65,8 @@ class Samplers:
         given = keyword_of(loader, "sampler")
         batches = self._batches(loader, batched.value) if batched is not None else None
         sampler = given.value if given is not None else argument_at(batches.call, 0, "sampler") if batches else None
-        call = self._only_call(sampler)
-        if call is None or not self._is_distributed(call):
+        call = self._making.only_call(sampler)
+        if call is None or not self._making.is_distributed(call):
             return None
         shuffles = argument_at(call, _SHUFFLE, "shuffle")
         if shuffles is not None and not isinstance(shuffles, ast.Constant):
@@ -88,7 +86,7 @@ class Samplers:
 
     def _batches(self, loader: ast.Call, given: ast.expr) -> Batches | None:
         """The batches of a loader, where their size can be written at the loader just as well."""
-        call, facts = self._only_call(given), self._world.facts
+        call, facts = self._making.only_call(given), self._world.facts
         if len(loader.args) > 1:
             return None  # sizes that say nothing, and would stand there twice
         if call is None or not facts.called(call) & BATCHED or facts.unit(call) is not facts.unit(loader):
@@ -99,43 +97,16 @@ class Samplers:
         reads = [n for n in ast.walk(facts.tree(call).root) if isinstance(given, ast.Name) and _reads(n, given.id)]
         return Batches(call, size, drops_last) if all(n is given for n in reads) or given is call else None
 
-    def _only_call(self, node: ast.expr | None) -> ast.Call | None:
-        """The one call that a value comes from."""
-        found = [e for e in self._behind(node, 4) if id(e) not in self._world.dead] if node is not None else []
-        return found[0] if len(found) == 1 and isinstance(found[0], ast.Call) else None
-
     def _chosen(self, loader: ast.Call) -> set[ast.Call]:
         """The DistributedSamplers of a loader that an option gives another sampler, where nobody tells it the epoch."""
         given = keyword_of(loader, "sampler")
-        behind = [e for e in self._behind(given.value, 4) if id(e) not in self._world.dead] if given is not None else []
-        calls = [call for call in behind if isinstance(call, ast.Call) and self._is_distributed(call)]
+        behind = self._making.alive(given.value) if given is not None else []
+        calls = [call for call in behind if isinstance(call, ast.Call) and self._making.is_distributed(call)]
         if len(behind) < 2 or any(not isinstance(e, (ast.Call, ast.Constant)) for e in behind):
             return set()
         if not self._dealing.calls.keys().isdisjoint(behind):
             return set(calls)  # in a branch that stays, with what tells it the epoch
         return set() if loader in self._told() or self._told_samplers() & set(calls) else set(calls)
-
-    def _is_distributed(self, call: ast.Call) -> bool:
-        """Whether a call makes a DistributedSampler, where one process runs it."""
-        facts = self._world.facts
-        made = facts.called(call)
-        if made & SAMPLERS and not made <= SAMPLERS:  # `kind = DistributedSampler if distributed else RandomSampler`
-            kinds = self._behind(call.func, 4)
-            made = frozenset().union(*(facts.names(kind) for kind in kinds if id(kind) not in self._world.dead))
-        return bool(made & SAMPLERS)
-
-    def _behind(self, node: ast.expr, depth: int) -> list[ast.expr]:
-        """The expressions that a sampler may come from."""
-        if isinstance(node, ast.IfExp):
-            truth = self._world.truth(node.test)
-            parts = [node.body, node.orelse] if truth is None else [node.body if truth else node.orelse]
-            return [found for part in parts for found in self._behind(part, depth)]
-        if isinstance(node, (ast.Call, ast.Constant)) or depth == 0:
-            return [node]
-        given = self._world.sources.given(node)
-        if not given.complete or not given.expressions:
-            return [node]
-        return [found for part in given.expressions for found in self._behind(part, depth - 1)]
 
     def obstacles(self) -> Iterator[Refusal]:
         """Samplers that stay, and loaders that would be shuffled in another way than they were."""
@@ -143,7 +114,7 @@ class Samplers:
         for use in facts.calls_anywhere:
             if use.unit.module not in self._world.modules or id(use.node) in self._world.dead:
                 continue
-            if self._is_distributed(use.node) and use.node not in self._replaced | self._fixed:
+            if self._making.is_distributed(use.node) and use.node not in self._replaced | self._fixed:
                 yield _refused(use.node, "what becomes of this sampler is not known")
             elif facts.called(use.node) & LOADERS and use.node not in self._orders and self._beside(use.unit):
                 shuffle = argument_at(use.node, _LOADER_SHUFFLE, "shuffle")
@@ -191,16 +162,36 @@ class Samplers:
 
     def rewrite(self, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
         """A loader shuffles itself; `set_epoch` is asked of the loader."""
+        if isinstance(node, ast.Attribute) and node.attr == "dataset" and (loader := self._loader_of(node.value)):
+            pen.rewrite(node.value, loader)
+            return []
         if not isinstance(node, ast.Call):
             return None
         if node in self._fixed:
             return self._alone(pen, node)
+        if self._counts_evaluated(node) and (loader := self._loader_of(node.args[0])):
+            pen.rewrite(node.args[0], f"{loader}.dataset")
+            return []
         if (order := self._orders.get(node)) is not None:
             return self._loader(pen, node, order)
         if (sampler := told_epoch(node)) is not None and (loader := self.loader_at(sampler)) is not None:
             pen.rewrite(sampler, loader)
             return [*node.args]
         return None
+
+    def _counts_evaluated(self, node: ast.Call) -> bool:
+        """`len(sampler)` of data in order, of which an evaluation comes to all; a training counts its own share."""
+        if len(node.args) != 1 or "builtins.len" not in self._world.facts.called(node):
+            return False
+        calls = set(self._making.alive(node.args[0]))
+        return not any(order.shuffles for order in self._orders.values() if order.call in calls)
+
+    def _loader_of(self, sampler: ast.expr) -> str | None:
+        """The loader of a sampler that goes away: one process gives it all of the data."""
+        if not isinstance(sampler, (ast.Name, ast.Attribute)):
+            return None
+        calls = set(self._making.alive(sampler))
+        return self.loader_at(sampler) if calls and calls <= self._replaced else None
 
     def _alone(self, pen: Pen, node: ast.Call) -> list[ast.AST]:
         """`DistributedSampler(data, num_replicas=1, rank=0)`: the order of an evaluation, in full."""
@@ -257,12 +248,13 @@ class Samplers:
         if isinstance(sampler, ast.Attribute) and sampler.attr == "sampler":
             if made := facts.loaders(facts.values(sampler.value)):  # else it is an attribute of that name
                 return ast.unparse(sampler.value) if made & self._sources_of_loaders() else None
-        calls = {e for e in self._behind(sampler, 4) if id(e) not in self._world.dead and not is_none(e)}
+        calls = {each for each in self._making.alive(sampler) if not is_none(each)}
         wanted = {loader for loader, order in self._orders.items() if {order.call} == calls}
         function = facts.tree(sampler).function(sampler)
-        for node in ast.walk(function):
+        beside = companions(facts, sampler)
+        for node in ast.walk(function) if beside is None else beside:
             if isinstance(node, (ast.Name, ast.Attribute)) and self._is_loader(node, wanted):
-                return ast.unparse(node)
+                return ast.unparse(node) if _is_given_above(function, node, sampler) else None
         return self._beside_it(sampler, wanted) if isinstance(sampler, ast.Attribute) else None
 
     def _beside_it(self, sampler: ast.Attribute, wanted: set[ast.Call]) -> str | None:
@@ -337,7 +329,7 @@ class Samplers:
     def _told_samplers(self) -> set[ast.expr]:
         """What is told the epoch by a name of its own."""
         told = (told_epoch(use.node) for use in self._world.facts.calls_anywhere)
-        return {call for sampler in told if sampler is not None for call in self._behind(sampler, 4)}
+        return {call for sampler in told if sampler is not None for call in self._making.behind(sampler)}
 
     def _is_shared(self, sampler: ast.Call) -> bool:
         """Whether several loaders take their order from one sampler."""
@@ -352,9 +344,17 @@ class Samplers:
                 continue
             if isinstance(sampler, ast.Attribute) and sampler.attr == "sampler":
                 found |= {facts.source(o) for o in facts.loaders(facts.values(sampler.value))}
-            calls = set(self._behind(sampler, 4))
+            calls = set(self._making.behind(sampler))
             found |= {loader for loader, order in self._orders.items() if order.call in calls}
         return found
+
+
+def _is_given_above(function: ast.AST, name: ast.Name | ast.Attribute, place: ast.expr) -> bool:
+    """Whether a name has its value at a place: a function that gives it one does so above that."""
+    text = ast.unparse(name)
+    names = (node for node in ast.walk(function) if isinstance(node, (ast.Name, ast.Attribute)))
+    lines = [node.lineno for node in names if isinstance(node.ctx, ast.Store) and ast.unparse(node) == text]
+    return not lines or min(lines) < place.lineno
 
 
 def _of_several(epoch: ast.expr) -> str:

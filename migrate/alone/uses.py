@@ -135,7 +135,7 @@ class Uses:
     def _given(self, tree: ast.AST) -> set[str]:
         """The names that a scope gives a value in any way."""
         named = {a.arg for a in walk(tree.args) if isinstance(a, ast.arg)} if isinstance(tree, _DEFS) else set()
-        return named.union(*(_bound(node) for node in _own(tree) if isinstance(node, ast.stmt)))
+        return named.union(*(_bound(node) for node in own(tree) if isinstance(node, ast.stmt)))
 
     def read_of(self, path: str, scope: str, name: str, told: str) -> ast.Name | None:
         """The read of a name in a scope of this name that stands in what is told, else the first."""
@@ -161,32 +161,20 @@ class Uses:
     def _assigned_in(self, tree: ast.AST) -> dict[str, list[ast.expr | None]]:
         found: dict[str, list[ast.expr | None]] = {}
         shared: set[str] = set()
-        for node in _own(tree):
+        for node in own(tree):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 found.setdefault(node.targets[0].id, []).append(node.value)
             elif isinstance(node, (ast.Global, ast.Nonlocal)):
                 shared.update(node.names)
-        plain = {id(node.targets[0]) for node in _own(tree) if isinstance(node, ast.Assign)}
-        for node in _own(tree):
+        plain = {id(node.targets[0]) for node in own(tree) if isinstance(node, ast.Assign)}
+        for node in own(tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in plain:
                 found.setdefault(node.id, []).append(None)
         return {name: values for name, values in found.items() if name not in shared}
 
     def statements(self, tree: ast.AST, name: str) -> list[ast.Assign | ast.AugAssign]:
         """The plain assignments to a name in a scope, and those that go on with it (`n += 1`)."""
-        return [n for n in _own(tree) if isinstance(n, (ast.Assign, ast.AugAssign)) and _only_target(n) == name]
-
-    def unpacked(self, tree: ast.AST) -> Iterator[tuple[ast.Assign, list[tuple[str, ast.expr]]]]:
-        """The statements `a, b = x, y` of a scope, as pairs; not those of which one reads what another gives."""
-        for node in _own(tree):
-            if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Tuple) or len(node.targets) != 1:
-                continue
-            target = node.targets[0]
-            if isinstance(target, ast.Tuple) and len(target.elts) == len(node.value.elts):
-                names = [e.id for e in target.elts if isinstance(e, ast.Name)]
-                read = {n.id for n in walk(node.value) if isinstance(n, ast.Name)}
-                if len(names) == len(target.elts) and not read & set(names):
-                    yield node, list(zip(names, node.value.elts, strict=True))
+        return [n for n in own(tree) if isinstance(n, (ast.Assign, ast.AugAssign)) and _only_target(n) == name]
 
     def changes_after(self, tree: ast.AST, name: str, statement: ast.stmt) -> bool:
         """Whether a name is given something else below a statement."""
@@ -388,7 +376,7 @@ def _bound(statement: ast.stmt) -> set[str]:
     return {n.id for n in walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def _own(tree: ast.AST) -> Iterator[ast.AST]:
+def own(tree: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope that are not those of a function or class in it."""
     waiting = children(tree)
     while waiting:

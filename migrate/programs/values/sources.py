@@ -75,8 +75,7 @@ class Sources:
             if isinstance(unit, Function):
                 return self._name(name, unit.parent or unit.module)
             return self._imported(name, unit)
-        found = [_assigned(binding, name) for binding in bindings]
-        given = Given(tuple(e for e in found if e is not None), all(e is not None for e in found))
+        given = self._assigned((binding, name) for binding in bindings)
         if is_parameter:
             assert isinstance(unit, Function)
             given = _joined(given, self.argument(unit, name))
@@ -93,9 +92,8 @@ class Sources:
         """A name that a function declares `global`: whatever any of them, or the module, gives it."""
         units = (u for u in self._facts.units if u.module is module and self._declares(u, name))
         bindings = [b for unit in (module, *units) for b in self._names.get((id(unit), name), ())]
-        found = [_assigned(binding, name) for binding in bindings]
-        is_complete = self._shared[module, name] and all(e is not None for e in found)
-        return Given(tuple(e for e in found if e is not None), is_complete)
+        given = self._assigned((binding, name) for binding in bindings)
+        return Given(given.expressions, self._shared[module, name] and given.complete)
 
     def _is_own(self, name: str, unit: Unit) -> bool:
         """Whether a function has a parameter, or a name of its own, that is called as a `global` of others."""
@@ -150,13 +148,18 @@ class Sources:
     def _attribute(self, node: ast.Attribute) -> Given:
         """What the same attribute of the same object is given anywhere; an option of the command line: its default."""
         owners = origins(self._facts.values(node.value), *Role)
-        found = []
+        mine = []
         for binding in self._facts.once(by_attribute).get(node.attr, ()):
             target = _target(binding.statement, node.attr)
-            if target is None or not owners & origins(self._facts.values(target.value), *Role):
-                continue
-            found.append(_assigned(binding, binding.target))
-        return Given(tuple(e for e in found if e is not None), bool(found) and all(e is not None for e in found))
+            if target is not None and owners & origins(self._facts.values(target.value), *Role):
+                mine.append(binding)
+        given = self._assigned((binding, binding.target) for binding in mine)
+        return Given(given.expressions, bool(mine) and given.complete)
+
+    def _assigned(self, bindings: Iterable[tuple[Binding, str]]) -> Given:
+        """What statements assign to their targets; incomplete where that is not one expression."""
+        found = [part for binding, target in bindings for part in _assigned(self._facts, binding.statement, target)]
+        return Given(tuple(part for part in found if part is not None), None not in found)
 
     def _call(self, node: ast.Call) -> Given:
         targets = self._facts.targets(node)
@@ -243,24 +246,14 @@ def _joined(one: Given, other: Given) -> Given:
     return Given((*one.expressions, *other.expressions), one.complete and other.complete)
 
 
-def _assigned(binding: Binding, target: str) -> ast.expr | None:
-    """What a statement assigns to its target; None where that is not one expression."""
-    statement = binding.statement
-    if isinstance(statement, ast.Assign) and any(ast.unparse(t) == target for t in statement.targets):
-        return statement.value
-    if isinstance(statement, ast.AnnAssign) and ast.unparse(statement.target) == target:
-        return statement.value
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        return _element(statement.targets[0], statement.value, target)
-    return None
-
-
-def _element(target: ast.expr, value: ast.expr, name: str) -> ast.expr | None:
-    """`a, b = 1, 2`: the part for one name."""
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        pairs = zip(target.elts, value.elts, strict=True)
-        return next((part for element, part in pairs if ast.unparse(element) == name), None)
-    return None
+def _assigned(facts: Facts, statement: ast.stmt, target: str) -> list[ast.expr | None]:
+    """What a statement may assign to its target; None in it: what is not one expression."""
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        if any(ast.unparse(each) == target for each in targets_of(statement)):
+            return [statement.value]
+        parts = [part for part, _ in parts_given(facts, statement, target)]
+        return [None if part is statement.value else part for part in parts]
+    return [None]
 
 
 def _target(statement: ast.stmt, attribute: str) -> ast.Attribute | None:
