@@ -22,6 +22,7 @@ from migrate.programs.loops import Loops
 if TYPE_CHECKING:
     from migrate.alone.world import World
     from migrate.analysis.facts import Use
+    from migrate.analysis.syntax import Tree
     from migrate.analysis.units import Unit
 
 #: What takes a list for what is in it, one after the other.
@@ -55,7 +56,11 @@ class Gatherings:
 
     @cached_property
     def _made(self) -> set[ast.stmt]:
-        return {made for gathered, _ in self._given.values() if (made := self._making(gathered)) is not None}
+        return {
+            made
+            for gathered, _ in self._given.values()
+            if (made := filled_above(self._world.facts.tree(gathered), gathered)) is not None
+        }
 
     @cached_property
     def _given(self) -> dict[ast.Call, tuple[ast.Name, ast.expr]]:
@@ -74,7 +79,7 @@ class Gatherings:
     def _is_whole(self, use: Use, gathered: ast.Name) -> bool:
         """Whether a list is made, filled, and read as a whole, and in no step of the training."""
         world = self._world
-        tree, made = world.facts.tree(use.node), self._making(gathered)
+        tree, made = world.facts.tree(use.node), filled_above(self._world.facts.tree(gathered), gathered)
         is_plain = len(use.node.args) == 2 and not use.node.keywords
         if made is None or not is_plain or not isinstance(tree.parents[use.node], ast.Expr):
             return False
@@ -82,22 +87,6 @@ class Gatherings:
         named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == gathered.id and n is not gathered]
         reads = [name for name in named if isinstance(name.ctx, ast.Load)]
         return all(map(self._is_read_whole, reads)) and not self._is_in_step(use.node, use.unit, frozenset())
-
-    def _making(self, gathered: ast.Name) -> ast.stmt | None:
-        """`parts = [torch.zeros_like(out) for _ in range(n)]`, `parts = [None] * n`: the last that is above."""
-        tree = self._world.facts.tree(gathered)
-        function = tree.function(gathered)
-        stored = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == gathered.id]
-        above = [tree.statement(n) for n in stored if isinstance(n.ctx, ast.Store) and n.lineno < gathered.lineno]
-        made = above[-1] if above else None
-        if not isinstance(made, ast.Assign) or len(made.targets) != 1 or tree.function(made) is not function:
-            return None
-        value = made.value
-        is_filled = isinstance(value, ast.ListComp) and len(value.generators) == 1
-        is_repeated = (
-            isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List)
-        )
-        return made if is_filled or is_repeated else None
 
     def _is_read_whole(self, name: ast.Name) -> bool:
         parent = self._world.facts.tree(name).parents[name]
@@ -123,3 +112,17 @@ class Gatherings:
             return False
         calls = self._world.facts.callers(unit)
         return any(self._is_in_step(call.node, call.caller, seen | {id(unit)}) for call in calls)
+
+
+def filled_above(tree: Tree, gathered: ast.Name) -> ast.stmt | None:
+    """`parts = [torch.zeros_like(out) for _ in range(n)]`, `parts = [None] * n`: the last that is above."""
+    function = tree.function(gathered)
+    stored = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == gathered.id]
+    above = [tree.statement(n) for n in stored if isinstance(n.ctx, ast.Store) and n.lineno < gathered.lineno]
+    made = above[-1] if above else None
+    if not isinstance(made, ast.Assign) or len(made.targets) != 1 or tree.function(made) is not function:
+        return None
+    value = made.value
+    is_filled = isinstance(value, ast.ListComp) and len(value.generators) == 1
+    is_repeated = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List)
+    return made if is_filled or is_repeated else None

@@ -55,6 +55,11 @@ class Insides:
             if (inner := self._of_call(use)).is_inside and not self.is_in_unused(use.unit)
         }
 
+    def is_of_training(self, node: ast.AST) -> bool:
+        """Whether code of a model, or of functions that it calls, runs only where that is trained."""
+        inner = self._of(self._world.facts.unit(node))
+        return inner.is_inside and not inner.is_outside and inner.is_trained
+
     def _of_call(self, use: Use) -> Inner:
         """Of a call outside of models, whether what it gives comes to a loss."""
         inner = self._of(use.unit)

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.bars import is_only_shown
+from migrate.alone.broadcasts import Broadcasts
 from migrate.alone.calls import BROADCAST, GATHERS, REDUCTIONS, SAME
 from migrate.alone.quantities import RANKS
 from migrate.analysis.known import distributed
@@ -32,7 +33,6 @@ _OWN_WAYS = frozenset(
     reduce_scatter reduce_scatter_tensor broadcast_object_list gather_object scatter_object_list
     all_gather_into_tensor""".split()
 )
-_STATE = ("parameters", "buffers", "named_parameters", "named_buffers", "state_dict")
 _OTHERS = {
     **dict.fromkeys(distributed.RPC, "the program uses RPC"),
     **dict.fromkeys(distributed.SHARDING, "the program shards its model with FSDP"),
@@ -50,7 +50,8 @@ _BESIDE = {
 
 def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings) -> Iterator[Refusal]:
     """Why the modules cannot be made ready."""
-    yield from _shares(world, dealing)
+    broadcasts = Broadcasts(world)
+    yield from _shares(world, dealing, sums)
     if not sums.has_loaders:
         yield from _lost_shares(world)
     yield from dealing.obstacles()
@@ -62,7 +63,7 @@ def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings
     for use in world.facts.calls_anywhere:
         if use.unit.module not in world.modules or id(use.node) in world.dead or sums.is_settled(use):
             continue
-        if world.is_left(use.node):
+        if world.is_left(use.node) or broadcasts.holds(use.node):
             continue
         names = world.facts.called(use.node)
         name = min(names & (_OWN_WAYS | SAME | GATHERS), default="").rpartition(".")[2]
@@ -75,7 +76,7 @@ def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings
             yield _talks(use.node, "gradients are summed up over the processes, and not divided by their number")
         elif names & SAME and not _is_statement(world, use.node):
             yield _talks(use.node, f"what {name} gives back is kept")
-        elif names & BROADCAST and not _is_state(world, use.node):
+        elif names & BROADCAST and not broadcasts.is_state(use.node):
             yield _talks(use.node, "what one process computes is sent to the others (broadcast)")
         elif names & GATHERS and not gatherings.holds(use.node):
             yield _talks(use.node, f"what all processes have is gathered ({name})")
@@ -119,7 +120,7 @@ def _of_processes(facts: Facts, unit: Unit) -> str:
     return next((what for what, those in _BESIDE.items() if names & those), "")
 
 
-def _shares(world: World, dealing: Dealing) -> Iterator[Refusal]:
+def _shares(world: World, dealing: Dealing, sums: Sums) -> Iterator[Refusal]:
     """`Data(rank, world_size)`, `files[rank::world_size]`: the program shares its data out by hand."""
     for module in world.modules:
         tree = world.facts.tree(module.tree)
@@ -134,7 +135,8 @@ def _shares(world: World, dealing: Dealing) -> Iterator[Refusal]:
                 continue
             names = world.facts.called(call) if isinstance(call, ast.Call) else set()
             made = roles(world.facts.values(call)) if isinstance(call, ast.Call) else set()
-            by_hand = isinstance(parent, (ast.Slice, ast.Subscript)) or bool(made & {Role.DATASET, Role.SAMPLER})
+            is_taken = isinstance(parent, (ast.Slice, ast.Subscript)) and not sums.insides.is_of_training(node)
+            by_hand = is_taken or bool(made & {Role.DATASET, Role.SAMPLER})
             by_hand = by_hand and not names & distributed.SAMPLERS and not _gives_distributed(world, call)
             if (by_hand or _is_data(world, node)) and not is_only_shown(world, node):
                 why = "the program shares its data out over the processes by hand, by rank"
@@ -210,15 +212,3 @@ def _is_scaled(node: ast.AST) -> bool:
 
 def _is_statement(world: World, call: ast.Call) -> bool:
     return isinstance(world.facts.tree(call).parents[call], ast.Expr)
-
-
-def _is_state(world: World, call: ast.Call) -> bool:
-    """Whether parameters are sent: these are the same on all processes anyway."""
-    function = world.facts.unit(call)
-    if not call.args or not isinstance(function, Function):
-        return False
-    name = ast.unparse(call.args[0]).partition(".")[0]
-    for above in world.facts.tree(call).up(call):
-        if isinstance(above, ast.For) and name in ast.unparse(above.target):
-            return any(isinstance(n, ast.Attribute) and n.attr in _STATE for n in ast.walk(above.iter))
-    return False

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.alone import calls, devices, jobs, numbers, samplers, sharded_states, synchronized, tests
+from migrate.alone.broadcasts import Broadcasts
 from migrate.alone.kinds import is_affirmed
 from migrate.alone.prefixes import strips
 from migrate.alone.scales import Scales
@@ -55,6 +56,7 @@ class Rewriting:
         self._dealing = dealing
         self._sums = sums
         self._gatherings = gatherings
+        self._broadcasts = Broadcasts(world)
         self._scales = Scales(world, sums)
 
     def run(self) -> None:
@@ -103,7 +105,7 @@ class Rewriting:
             return
         if isinstance(statement, _NESTED) and self._setups.is_gone(statement):
             self._pen.remove(statement)
-        elif (text := self._sums.instead(statement) or self._gatherings.instead(statement)) is not None:
+        elif (text := self._spoken(statement)) is not None:
             self._pen.replace(statement, text)
         elif isinstance(statement, (ast.If, ast.Assert)):
             self._asking(statement)
@@ -117,6 +119,12 @@ class Rewriting:
             self._pen.rewrite(statement.value, told(self._world, counted))
         else:
             self._inside(statement)
+
+    def _spoken(self, statement: ast.stmt) -> str | None:
+        """What the processes say to each other in a statement that goes on being said."""
+        return (
+            self._sums.instead(statement) or self._gatherings.instead(statement) or self._broadcasts.instead(statement)
+        )
 
     def _stays(self, statement: ast.ClassDef) -> bool:
         return self._sums.insides.is_unused(statement) or self._dealing.holds(statement)
@@ -138,7 +146,11 @@ class Rewriting:
         kept = tests.fold(self._world, self._pen, statement)
         if kept is not None:
             numbers, samplers = self._scales.kept(statement), self._samplers.kept(statement, kept)
-            for text in (*numbers, *samplers, *synchronized.kept(self._world, statement, kept)):
+            synchronizing, sent = (
+                synchronized.kept(self._world, statement, kept),
+                self._broadcasts.kept(statement, kept),
+            )
+            for text in (*numbers, *samplers, *synchronizing, *sent):
                 self._pen.before(statement, text)
             self._block(kept)
             return
@@ -161,6 +173,7 @@ class Rewriting:
             or numbers.defines_place(self._world, statement)
             or self._samplers.is_made(statement)
             or self._gatherings.is_made(statement)
+            or self._sums.collecting.goes(statement)
             or self._sums.joining.is_idle(statement)
         )
 
@@ -201,6 +214,7 @@ class Rewriting:
         ways: tuple[Callable[[Pen, ast.expr], list[ast.AST] | None], ...] = (
             self._dealing.rewrite,
             self._samplers.rewrite,
+            self._sums.collecting.rewrite,
             partial(calls.rewrite, self._world),
             partial(sharded_states.rewrite, self._world),
             partial(devices.rewrite, self._world),

@@ -12,7 +12,9 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.alone.broadcasts import Broadcasts
 from migrate.alone.calls import SUMS
+from migrate.alone.collected import Collecting
 from migrate.alone.in_steps import InSteps
 from migrate.alone.inside import Insides, summed
 from migrate.alone.joining import Joining
@@ -42,6 +44,8 @@ class Sums:
     def __init__(self, world: World, *, joining: bool = True) -> None:
         self._world = world
         self.insides = Insides(world)
+        self.collecting = Collecting(world, self.insides.calls)
+        self._broadcasts = Broadcasts(world)
         self.joining = Joining(world, is_wanted=joining)
         self._in_steps = InSteps(world, self.joining)
         self._open = list(self._branches()) if self._staying else []
@@ -125,8 +129,10 @@ class Sums:
             text = self.instead(inner) if is_alone and not isinstance(inner, ast.If) else None
             return "\n".join([*above(self._world, inner), text]) if text is not None else None
         call = statement.value if isinstance(statement, ast.Expr) else None
-        if not isinstance(call, ast.Call) or not self._world.facts.called(call) & SUMS or not self.stays(call):
+        if not isinstance(call, ast.Call) or not self.stays(call):
             return None
+        if not self._world.facts.called(call) & SUMS:
+            return self._broadcasts.instead(statement)
         if (found := _reduced(call)) is None:
             return None
         given, reduction = found
@@ -156,7 +162,7 @@ class Sums:
             statement = self._world.facts.tree(call).statement(call)
             if (why := self.insides.why_not(call)) is not None:
                 yield Refusal(call, "MIG113", why, way_out)
-            elif self.instead(statement) is None:
+            elif call not in self.collecting.found and self.instead(statement) is None:
                 name = min(self._world.facts.called(call)).rpartition(".")[2]
                 why = f"{name} runs inside a model or for a loss: what it gives depends on the number of processes"
                 yield Refusal(call, "MIG113", why, way_out)

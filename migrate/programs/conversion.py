@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
 #: What Accelerate does not give at its top level.
 _IN_UTILS = frozenset(
-    "GradientAccumulationPlugin broadcast_object_list gather_object reduce send_to_device set_seed".split()
+    "GradientAccumulationPlugin broadcast broadcast_object_list gather_object reduce send_to_device set_seed".split()
 )
 
 

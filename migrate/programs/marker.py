@@ -48,10 +48,14 @@ def asks_accelerator(node: ast.AST) -> bool:
     return isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name) and asked.value.id == ACCELERATOR
 
 
+#: What the main process has, on all: functions of the library, which need no accelerator in hand.
+TOLD = ("broadcast", "broadcast_object_list")
+
+
 def is_of_all(node: ast.AST) -> bool:
     """Whether an answer is the same on all processes: how many there are, what they have summed up."""
     asked = node.func if isinstance(node, ast.Call) else node
-    return isinstance(asked, ast.Attribute) and asked.attr in ("num_processes", "reduce")
+    return isinstance(asked, ast.Attribute) and asked.attr in ("num_processes", "reduce", *TOLD)
 
 
 def is_barrier(statement: ast.stmt) -> bool:

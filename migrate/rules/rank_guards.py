@@ -5,6 +5,7 @@
     lr = args.lr * world_size              ->   lr = args.lr * accelerator.num_processes
     dist.barrier()                         ->   accelerator.wait_for_everyone()
     dist.all_reduce(center)                ->   center = self.accelerator.reduce(center, reduction="sum")
+    dist.broadcast(stop, src=0)            ->   broadcast(stop)
 
 In every spelling: `rank in (-1, 0)`, `not args.local_rank`, `is_main_process()`, LOCAL_RANK from the environment. Where
 the branch runs what all processes must enter, a prepared model or loader, it is dissolved: all come, and what is
@@ -21,10 +22,11 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import is_none
 from migrate.programs.home.access import OutOfReach
 from migrate.programs.home.asking import asked_by, asking
-from migrate.programs.marker import is_barrier, is_main, marks
+from migrate.programs.marker import TOLD, is_barrier, is_main, marks
 from migrate.programs.output.guards import (
     choices,
     dissolved,
+    exists,
     guards,
     has_accelerator,
     is_joint,
@@ -81,8 +83,11 @@ def _choose(draft: Draft, choice: ast.IfExp) -> set[int]:
 
 
 def _mark(conversion: Conversion, draft: Draft, mark: ast.Name) -> None:
-    statement = conversion.facts.tree(mark).statement(mark)
-    if has_accelerator(conversion, mark):
+    statement, asked = conversion.facts.tree(mark).statement(mark), conversion.facts.tree(mark).parents[mark]
+    if isinstance(asked, ast.Attribute) and asked.attr in TOLD and exists(conversion, mark):
+        draft.rewrite(asked, asked.attr)
+        draft.add_import(asked, conversion.home_of(asked.attr), asked.attr)
+    elif has_accelerator(conversion, mark):
         draft.rewrite(mark, conversion.access.name(mark))
     elif is_barrier(statement):
         draft.remove(statement)

@@ -10,6 +10,7 @@ follow.
 from __future__ import annotations
 
 import ast
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
 from migrate.programs.values.users import names_device
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.signatures import Signature
@@ -135,6 +136,13 @@ class Access:
             self.parameters = before
             return False
         return True
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """What is asked inside hands the accelerator to nobody."""
+        before = dict(self.parameters)
+        yield
+        self.parameters = before
 
     def is_kept_as_it_is(self, unit: Function) -> bool:
         """Whether a function runs when there is an accelerator, and only its signature keeps it from having that.

@@ -1,219 +1,109 @@
-"""Lists that the steps of a training loop fill with a number each: `migrate/programs/shares/collected.py`."""
+"""What a model, or a loss, collects from all processes in the steps of its training: the accelerator gathers it."""
 
 import pytest
 
-from migrate.options import Target
-
-HEAD = """
+SOURCE = """
 import torch
-from collections import defaultdict
+import torch.distributed as dist
 from torch import nn, optim
-from torch.utils.data import DataLoader, TensorDataset
-
-torch.manual_seed(0)
-data = TensorDataset(torch.randn(16, 2), torch.randn(16, 1))
-loader = DataLoader(data, batch_size=BATCH)
-model = nn.Linear(2, 1)
-optimizer = optim.SGD(model.parameters(), lr=0.1)
-"""
-STEP = """
-for x, y in loader:
-    optimizer.zero_grad()
-    output = model(x)
-    loss = nn.functional.mse_loss(output, y)
-    loss.backward()
-    optimizer.step()
-    KEEP
-"""
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 
-def _indented(code, by):
-    return code.replace("\n", "\n" + " " * by)
+@torch.no_grad()
+def gather_all(tensor):
+    {gather}
 
 
-def _loop(keep, by=4):
-    return _indented(STEP.replace("KEEP", _indented(keep, 4)), by).rstrip(" ")
-
-
-EPOCHS = "for epoch in range(2):"
-KEEPING = "losses.append(loss.item())"
-JOINED = "losses[:] = accelerator.reduce(losses, reduction='mean')"
-OF_ITEM = "log['loss'][:] = accelerator.reduce(log['loss'], reduction='mean')"
-OF_ATTRIBUTE = "self.losses[:] = accelerator.reduce(self.losses, reduction='mean')"
-STEPPED = [
-    "self.last = loss.item()",
-    "self.rate = 0.9 * self.rate + 0.1 * loss.item()",
-    "self.losses.append(loss.item())",
-]
-ATTRIBUTE = f"""
-class Trainer:
+class Contrast(nn.Module):
     def __init__(self):
-        self.losses = []
-        self.last = None
-        self.rate = 0.0
+        super().__init__()
+        self.query, self.key = nn.Linear(4, 3), nn.Linear(4, 3)
+        self.register_buffer("seen", torch.zeros(()))
 
-    def epoch(self):{_loop(chr(10).join(STEPPED), 8)}
-trainer = Trainer()
-{EPOCHS}
-    trainer.epoch()
-    print(trainer.last, trainer.rate, trainer.losses)
+    def forward(self, x):
+        q = self.query(x)
+        keys = {keys}
+        labels = torch.arange(len(q)) + len(q) * dist.get_rank()
+        return nn.functional.cross_entropy(q @ keys.t(), labels)
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(32, 4))
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=8, sampler=sampler)
+    model = nn.parallel.DistributedDataParallel(Contrast())
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for (x,) in loader:
+            loss = model(x)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        dist.all_reduce(loss)
+        if dist.get_rank() == 0:
+            print(round(loss.item() / dist.get_world_size(), 4))
+        {epoch}
+
+
+main()
 """
+GATHER = """parts = [torch.ones_like(tensor) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, tensor)
+    {last}"""
 
 
-def _over_epochs(keep=KEEPING, after="print(losses)", start="losses = []"):
-    return f"{start}\n{EPOCHS}{_loop(keep)}{after}\n"
-
-
-WHOLE = {
-    "over all epochs": (_over_epochs(), JOINED),
-    "read after each": (_over_epochs(after="    print(losses[-1])"), JOINED),
-    "with something in it": (_over_epochs(start="losses = [0.5]", after="print(sum(losses) / len(losses))"), JOINED),
-    "of a caller": (
-        f"def train(losses):{_loop(KEEPING)}\nfound = []\n{EPOCHS}\n    train(found)\nprint(found)\n",
-        JOINED,
-    ),
-    "an item": (_over_epochs("log['loss'].append(loss.item())", "print(log)", "log = {'loss': []}"), OF_ITEM),
-    "an item that is made when it is asked for": (
-        _over_epochs("log['loss'].append(loss.item())", "print(log)", "log = defaultdict(list)"),
-        OF_ITEM,
-    ),
-    "an attribute": (ATTRIBUTE, OF_ATTRIBUTE),
-    "of a function below": (
-        _over_epochs("keep(loss)", start="losses = []\ndef keep(loss):\n    losses.append(loss.item())"),
-        JOINED,
-    ),
-}
-LEFT = {
-    "a sum": _over_epochs(after="print(sum(losses))"),
-    "a sum by another number": _over_epochs(after="print(sum(losses) / len(loader))"),
-    "no mean": _over_epochs("losses.append(loss.item() * len(x))"),
-    "in some steps": _over_epochs("if loss.item() < 1: losses.append(loss.item())"),
-    "beside other things": _over_epochs(after="    losses.append('end')\nprint(losses)"),
-    "items of other kinds": _over_epochs(
-        "losses['loss'].append(loss.item())\nlosses['name'].append('a')", start="losses = defaultdict(list)"
-    ),
-    "no list": _over_epochs(start="from collections import deque\nlosses = deque(maxlen=3)"),
-}
-SHOWN_INSIDE = _over_epochs(f"{KEEPING}\nprint(losses[-1])")
-DIVIDED = f"{EPOCHS}\n    losses = []{_loop(KEEPING)}    print(SHOWN)\n"
-AVERAGED = {
-    "runtime": "accelerator.reduce(losses, reduction='mean')",
-    "accelerate": "[sum(each) / accelerator.num_processes for each in zip(*accelerator.gather_for_metrics([losses]))]",
-}
-
-
-def _text(code, batch=4):
-    return HEAD.replace("BATCH", str(batch)) + code
-
-
-@pytest.mark.parametrize("name", WHOLE)
-def test_what_each_step_adds_is_of_all_processes(convert_text, name):
-    code, joined = WHOLE[name]
-    report, result = convert_text(_text(code))
-
-    assert f"{joined}\n" in result.replace('"', "'")
-    assert not [finding for finding in report.findings if "read after this loop" in finding.message]
-
-
-@pytest.mark.parametrize("name", LEFT)
-def test_what_a_mean_does_not_say_is_told(convert_text, name):
-    report, result = convert_text(_text(LEFT[name]))
-
-    assert "accelerator.prepare(" in result
-    assert "reduce(" not in result
-    assert [f for f in report.findings if f.message.startswith(("losses, read", "losses['loss'], read"))]
-
-
-def test_what_the_steps_show_of_it_is_told(convert_text):
-    report, _ = convert_text(_text(SHOWN_INSIDE))
-
-    assert [f for f in report.findings if f.message.startswith("while this loop runs, losses shows")]
-
-
-@pytest.mark.parametrize("target", ["runtime", "accelerate"])
-def test_a_sum_that_is_divided_by_the_steps_of_a_process(convert_text, target):
-    _, result = convert_text(_text(DIVIDED.replace("SHOWN", "sum(losses) / len(loader)")), target=Target(target))
-
-    assert f"    losses = {AVERAGED[target]}\n" in result
-
-
-@pytest.mark.parametrize("shown", ["sum(losses) / len(losses)", "max(losses)", "sum(losses) / 4"])
-def test_a_list_that_is_divided_by_no_length_of_a_process(convert_text, shown):
-    _, result = convert_text(_text(DIVIDED.replace("SHOWN", shown)))
-
-    assert "    losses = accelerator.gather_for_metrics(losses)\n" in result
-
-
-def test_numbers_of_each_row_that_are_divided_by_steps_are_told(convert_text):
-    code = DIVIDED.replace("SHOWN", "sum(losses) / len(loader)").replace(KEEPING, "losses.extend(output.tolist())")
-    report, result = convert_text(_text(code))
-
-    assert "gather" not in result
-    assert [f for f in report.findings if f.message.startswith("losses, read after this loop")]
-
-
-@pytest.mark.parametrize("shown", ["sum(losses) / len(loader)", "sum(losses) / len(losses)"])
-def test_two_processes_say_what_one_says(convert_text, numbers_printed, shown):
-    before, after = (_text(DIVIDED.replace("SHOWN", shown), batch) for batch in (4, 2))
-    _, result = convert_text(after)
-
-    one, two = numbers_printed(before, 1), numbers_printed(result, 2)
-    assert two == pytest.approx(one, rel=1e-5)
-
-
-def test_two_processes_keep_the_history_of_one(convert_text, numbers_printed):
-    _, result = convert_text(_text(ATTRIBUTE, 2))
-
-    one, two = numbers_printed(_text(ATTRIBUTE), 1), numbers_printed(result, 2)
-    assert two == pytest.approx(one, rel=1e-5)
+def source(last="return torch.cat(parts, dim=0)", keys="gather_all(self.key(x))", epoch="pass", gather=GATHER):
+    return SOURCE.format(gather=gather.format(last=last), keys=keys, epoch=epoch)
 
 
 @pytest.mark.parametrize(
-    ("more", "is_joined"),
+    ("last", "becomes"),
     [
-        ("loss.item() * len(x)", True),
-        ("mean * 2", True),
-        ("(loss.item() - mean) ** 2", False),
-        ("distance * (loss.item() - mean)", False),
-        ("loss.item() / mean", False),
+        ("return torch.cat(parts, dim=0)", "return accelerator.gather(tensor.detach())"),
+        ("return torch.cat(parts)", "return accelerator.gather(tensor.detach())"),
+        ("parts = torch.cat(parts)\n    return parts", "parts = accelerator.gather(tensor.detach())\n    return parts"),
     ],
 )
-def test_a_sum_of_products_with_what_was_added_up_is_told(convert_text, more, is_joined):
-    keep = f"distance = loss.item() - mean\nmean += distance / 4\nspread += {more}"
-    report, result = convert_text(_text(_over_epochs(keep, "print(mean, spread)", "mean, spread = 0.0, 0.0")))
-
-    assert ("spread = " in result.partition("print(")[0].partition("spread += ")[2]) is is_joined
-    told = [f for f in report.findings if f.message.startswith("spread, read after this loop")]
-    assert bool(told) is not is_joined
+def test_joined_rows_of_all_are_gathered(convert_text, last, becomes):
+    _, changed = convert_text(source(last))
+    assert f"def gather_all(tensor, accelerator):\n    {becomes}\n" in changed
+    assert "keys = gather_all(self.key(x), self.accelerator)" in changed
+    assert "len(q) * self.accelerator.process_index" in changed
 
 
-def _in_steps(keep, start="losses = []"):
-    """What the steps alone ask of a list: nothing reads it after the loop."""
-    return _over_epochs(keep, after="", start=start)
+def test_the_rows_of_all_are_those_of_one(convert_text, numbers_printed):
+    _, changed = convert_text(source())
+    whole = numbers_printed(changed, 1)
+    assert len(whole) == 2
+    assert numbers_printed(changed.replace("batch_size=8", "batch_size=4"), 2) == pytest.approx(whole, abs=2e-4)
 
 
-IN_STEPS = {
-    "their mean": _in_steps(f"{KEEPING}\nprint(sum(losses) / len(losses))"),
-    "that of the last ones": _in_steps(f"{KEEPING}\nprint(torch.tensor(losses[-10:]).mean())"),
-    "of which the first goes": _in_steps(f"{KEEPING}\nif len(losses) > 9: losses.pop(0)\nprint(f'{{losses}}')"),
-    "of a deque": _in_steps(
-        f"{KEEPING}\nprint(sum(losses))", "from collections import deque\nlosses = deque(maxlen=9)"
-    ),
-    "of tensors": _in_steps("losses.append(loss.detach())\nprint(torch.stack(losses).mean())"),
-}
-NOT_IN_STEPS = {
-    "how many there are": _in_steps(f"{KEEPING}\nprint(len(losses), len(losses[-10:]))"),
-    "the last one": _in_steps(f"{KEEPING}\nprint(losses[-1])"),
-    "of one step": _in_steps(f"losses = []\nfor part in range(2): {KEEPING}\nprint(sum(losses))", "pass"),
-    "what all have": _in_steps("losses.append(optimizer.param_groups[0]['lr'])\nprint(sum(losses))"),
-    "nothing": _in_steps(f"{KEEPING}\nif losses: losses.clear()"),
-}
+def test_it_stays_where_only_several_processes_gather(convert_text):
+    gather = "if dist.get_world_size() == 1:\n        return tensor\n    " + GATHER
+    _, changed = convert_text(source(gather=gather))
+    assert "    if accelerator.num_processes == 1:\n        return tensor\n" in changed
+    assert "    return accelerator.gather(tensor.detach())\n" in changed
 
 
-@pytest.mark.parametrize("name", [*IN_STEPS, *NOT_IN_STEPS])
-def test_what_the_steps_alone_show_of_a_list_is_told(convert_text, name):
-    report, result = convert_text(_text((IN_STEPS | NOT_IN_STEPS)[name]))
+def test_what_a_model_sends_in_each_step_is_sent(convert_text):
+    sent = "order = torch.randperm(len(x))\n        dist.broadcast(order, src=0)"
+    order = f"self.key(x)\n        {sent}\n        keys = keys[order]"
+    _, changed = convert_text(source(keys=order))
+    assert "        broadcast(order)\n" in changed
 
-    assert "accelerator.prepare(" in result
-    told = [finding for finding in report.findings if finding.message.startswith("while this loop runs, losses shows")]
-    assert len(told) == (name in IN_STEPS)
+
+@pytest.mark.parametrize(
+    ("holes", "at", "words"),
+    [
+        ({"last": "parts[dist.get_rank()] = tensor\n    return torch.cat(parts)"}, "dist.all_gather", "for a loss"),
+        ({"last": "return torch.cat(parts, dim=1)"}, "dist.all_gather", "for a loss"),
+        ({"last": "return parts[0]"}, "dist.all_gather", "for a loss"),
+        ({"last": "tensor = tensor * 2\n    return torch.cat(parts) * tensor.sum()"}, "dist.all_gather", "for a loss"),
+        ({"epoch": "print(gather_all(torch.ones(1)))"}, "dist.all_gather", "in code around models"),
+    ],
+)
+def test_what_the_accelerator_does_not_gather_so_is_refused(refused_text, holes, at, words):
+    refused_text(source(**holes), "MIG113", at, (words,))

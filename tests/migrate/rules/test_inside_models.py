@@ -279,8 +279,8 @@ LEFT = {
         "dist.all_reduce",
         "runs inside a model",
     ),
-    "what one has": (
-        {"sum": "mean = other.sum(0)\nif dist.is_initialized():\n    dist.broadcast(mean, 0)"},
+    "what another than the main process has": (
+        {"sum": "mean = other.sum(0)\nif dist.is_initialized():\n    dist.broadcast(mean, 1)"},
         "dist.broadcast",
         "runs inside a model",
     ),
