@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.scales import LOADERS
 from migrate.analysis.known.distributed import SAMPLERS
+from migrate.analysis.roles import Role, roles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,9 +54,18 @@ class Making:
             truth = self._world.truth(node.test)
             parts = [node.body, node.orelse] if truth is None else [node.body if truth else node.orelse]
             return [found for part in parts for found in self.behind(part, depth)]
+        if isinstance(node, ast.Subscript):
+            return self._under_key(node) or [node]
         if isinstance(node, (ast.Call, ast.Constant)) or depth == 0:
             return [node]
         given = self._world.sources.given(node)
         if not given.complete or not given.expressions:
             return [node]
         return [found for part in given.expressions for found in self.behind(part, depth - 1)]
+
+    def _under_key(self, node: ast.Subscript) -> list[ast.expr]:
+        """The calls that made what a dictionary has under a key, where that is a sampler: `samplers["train"]`."""
+        values = self._world.facts.values(node)
+        made = {self._world.facts.source(value.origin) for value in values if value.origin is not None}
+        is_known = roles(values) == {Role.SAMPLER} and all(isinstance(each, ast.Call) for each in made)
+        return [each for each in made if isinstance(each, ast.Call)] if is_known else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.alone.companions import companions
+from migrate.alone.companions import companions, is_given_above, is_under_its_key, made_by
 from migrate.alone.dealing import told_epoch
 from migrate.alone.handed import entrances
 from migrate.alone.making import Making
@@ -147,7 +147,7 @@ class Samplers:
 
     def is_made(self, statement: ast.stmt) -> bool:
         """`sampler = DistributedSampler(data)`, where the loaders no longer take it."""
-        return isinstance(statement, ast.Assign) and statement.value in self._replaced
+        return isinstance(statement, ast.Assign) and all(part in self._replaced for part in made_by(statement.value))
 
     def is_warned(self, statement: ast.stmt) -> bool:
         """`if len(data) % world_size != 0: print(...)`, of data that are not repeated any more."""
@@ -251,11 +251,23 @@ class Samplers:
         calls = {each for each in self._making.alive(sampler) if not is_none(each)}
         wanted = {loader for loader, order in self._orders.items() if {order.call} == calls}
         function = facts.tree(sampler).function(sampler)
+        if isinstance(sampler, ast.Subscript):
+            return self._under_key(function, sampler, wanted)
         beside = companions(facts, sampler)
         for node in ast.walk(function) if beside is None else beside:
             if isinstance(node, (ast.Name, ast.Attribute)) and self._is_loader(node, wanted):
-                return ast.unparse(node) if _is_given_above(function, node, sampler) else None
+                return ast.unparse(node) if is_given_above(function, node, sampler) else None
         return self._beside_it(sampler, wanted) if isinstance(sampler, ast.Attribute) else None
+
+    def _under_key(self, function: ast.AST, sampler: ast.Subscript, wanted: set[ast.Call]) -> str | None:
+        """The loader that a dictionary has under the key of its sampler: `loaders["train"]`."""
+        facts, key = self._world.facts, ast.unparse(sampler.slice)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Subscript) and ast.unparse(node.slice) == key:
+                made = {facts.source(origin) for origin in facts.loaders(facts.values(node))}
+                if made and made <= wanted and all(is_under_its_key(facts.tree(loader), loader) for loader in wanted):
+                    return ast.unparse(node) if is_given_above(function, node.value, sampler) else None
+        return None
 
     def _beside_it(self, sampler: ast.Attribute, wanted: set[ast.Call]) -> str | None:
         """The loader that an object has beside its sampler: `self.loader`, where a method reads that alone."""
@@ -347,14 +359,6 @@ class Samplers:
             calls = set(self._making.behind(sampler))
             found |= {loader for loader, order in self._orders.items() if order.call in calls}
         return found
-
-
-def _is_given_above(function: ast.AST, name: ast.Name | ast.Attribute, place: ast.expr) -> bool:
-    """Whether a name has its value at a place: a function that gives it one does so above that."""
-    text = ast.unparse(name)
-    names = (node for node in ast.walk(function) if isinstance(node, (ast.Name, ast.Attribute)))
-    lines = [node.lineno for node in names if isinstance(node.ctx, ast.Store) and ast.unparse(node) == text]
-    return not lines or min(lines) < place.lineno
 
 
 def _of_several(epoch: ast.expr) -> str:

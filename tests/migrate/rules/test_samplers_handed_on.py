@@ -182,3 +182,66 @@ def test_an_evaluation_comes_to_all_that_its_sampler_counts(convert_text):
 def test_how_many_samples_a_process_trains_on_is_not_what_the_loader_has(refused_text):
     steps = "steps = len(train_sampler) // 4"
     refused_text(one_each(told="train_sampler.set_epoch(epoch)", tested=steps), "MIG113", steps)
+
+
+KEYED = """
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    sets = dict(zip(("train", "test"), data()))
+    {samplers}
+    {loaders}
+    model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        samplers["train"].set_epoch(epoch)
+        for x, y in loaders["train"]:
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("samplers", "loaders"),
+    [
+        (
+            'samplers = {x: DistributedSampler(sets[x]) for x in ("train", "test")}',
+            'loaders = {x: DataLoader(sets[x], batch_size=4, sampler=samplers[x]) for x in ("train", "test")}',
+        ),
+        (
+            'samplers = {"train": DistributedSampler(sets["train"])}',
+            'loaders = {"train": DataLoader(sets["train"], batch_size=4, sampler=samplers["train"])}',
+        ),
+        (
+            'samplers = {}\n    samplers["train"] = DistributedSampler(sets["train"])',
+            'loaders = {}\n    loaders["train"] = DataLoader(sets["train"], batch_size=4, sampler=samplers["train"])',
+        ),
+    ],
+)
+def test_a_loader_under_the_key_of_its_sampler_is_told(convert_text, samplers, loaders):
+    _, changed = convert_text(HEAD + KEYED.format(samplers=samplers, loaders=loaders))
+    assert "loaders['train'].set_epoch(epoch)" in changed
+    assert "samplers" not in changed
+    assert "batch_size=4, shuffle=True)" in changed
+
+
+@pytest.mark.parametrize(
+    ("samplers", "loaders"),
+    [
+        (
+            'samplers = {x: DistributedSampler(sets[x]) for x in ("train", "test")}',
+            "loaders = {k: DataLoader(sets[k], batch_size=4, sampler=samplers[o]) for k, o in (('train', 'test'),)}",
+        ),
+        (
+            'samplers = {x: DistributedSampler(sets[x], shuffle=x == "train") for x in ("train", "test")}',
+            'loaders = {x: DataLoader(sets[x], batch_size=4, sampler=samplers[x]) for x in ("train", "test")}',
+        ),
+    ],
+)
+def test_a_loader_that_may_have_taken_another_is_refused(refused_text, samplers, loaders):
+    refused_text(HEAD + KEYED.format(samplers=samplers, loaders=loaders), "MIG113", "samplers")
