@@ -31,6 +31,7 @@ BARRIERS = _names("barrier monitored_barrier")
 BROADCAST = _names("broadcast")
 TELLING = _names("broadcast broadcast_object_list")
 GATHERS = _names("all_gather all_gather_object")
+TO_ONE = _names("gather gather_object")
 TENSOR_GATHERS = _names("all_gather")
 #: What an environment variable is set for, before a group is joined.
 _VARIABLES = frozenset(("MASTER_ADDR", "MASTER_PORT", *distributed.ENVIRONMENT))

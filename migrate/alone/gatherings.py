@@ -14,8 +14,8 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.alone.calls import GATHERS
-from migrate.analysis.syntax import argument_at
+from migrate.alone.calls import GATHERS, TO_ONE
+from migrate.analysis.syntax import argument_at, is_none
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 
@@ -70,31 +70,42 @@ class Gatherings:
             u for u in world.facts.calls_anywhere if u.unit.module in world.modules and id(u.node) not in world.dead
         ]
         found = {}
-        for use in (use for use in mine if world.facts.called(use.node) & GATHERS):
-            gathered, own = argument_at(use.node, 0, "tensor_list"), argument_at(use.node, 1, "tensor")
-            if isinstance(gathered, ast.Name) and own is not None and self._is_whole(use, gathered):
-                found[use.node] = (gathered, own)
+        for use in (use for use in mine if world.facts.called(use.node) & (GATHERS | TO_ONE)):
+            filled = _to_one(use.node) if world.facts.called(use.node) & TO_ONE else _to_all(use.node)
+            if filled is not None and self._is_whole(use, filled[0]):
+                found[use.node] = filled
         return found
 
     def _is_whole(self, use: Use, gathered: ast.Name) -> bool:
         """Whether a list is made, filled, and read as a whole, and in no step of the training."""
         world = self._world
         tree, made = world.facts.tree(use.node), filled_above(self._world.facts.tree(gathered), gathered)
-        is_plain = len(use.node.args) == 2 and not use.node.keywords
-        if made is None or not is_plain or not isinstance(tree.parents[use.node], ast.Expr):
+        if made is None or not isinstance(tree.parents[use.node], ast.Expr):
             return False
         function = tree.function(use.node)
         named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == gathered.id and n is not gathered]
         reads = [name for name in named if isinstance(name.ctx, ast.Load)]
-        return all(map(self._is_read_whole, reads)) and not self._is_in_step(use.node, use.unit, frozenset())
+        whole = [name for name in reads if self._is_read_whole(name)]
+        is_whole = all(name in whole or self._is_first(name) for name in reads) and (bool(whole) or not reads)
+        return is_whole and not self._is_in_step(use.node, use.unit, frozenset())
+
+    def _is_first(self, name: ast.Name) -> bool:
+        """`parts[0].keys()` of a list that is read as a whole as well, and `len(parts)`."""
+        parent = self._world.facts.tree(name).parents[name]
+        if isinstance(parent, ast.Subscript):
+            return parent.value is name and isinstance(parent.ctx, ast.Load) and ast.unparse(parent.slice) == "0"
+        return isinstance(parent, ast.Call) and "builtins.len" in self._world.facts.called(parent)
 
     def _is_read_whole(self, name: ast.Name) -> bool:
-        parent = self._world.facts.tree(name).parents[name]
+        tree = self._world.facts.tree(name)
+        parent = tree.parents[name]
+        if isinstance(parent, ast.IfExp) and parent.body is name and is_none(parent.orelse):
+            parent = tree.parents[parent]  # `gather_object(found, parts if rank == 0 else None)`
         if isinstance(parent, ast.Starred):
-            parent = self._world.facts.tree(name).parents[parent]
+            parent = tree.parents[parent]
         if isinstance(parent, (ast.For, ast.comprehension)):
             return parent.iter is name
-        return isinstance(parent, ast.Call) and bool(self._world.facts.called(parent) & (_WHOLE | GATHERS))
+        return isinstance(parent, ast.Call) and bool(self._world.facts.called(parent) & (_WHOLE | GATHERS | TO_ONE))
 
     @cached_property
     def _loops(self) -> tuple[set[ast.AST], set[ast.AST]]:
@@ -114,6 +125,25 @@ class Gatherings:
         return any(self._is_in_step(call.node, call.caller, seen | {id(unit)}) for call in calls)
 
 
+def _to_all(call: ast.Call) -> tuple[ast.Name, ast.expr] | None:
+    """`all_gather(parts, x)`: the list, and what this process puts in."""
+    gathered, own = argument_at(call, 0, "tensor_list"), argument_at(call, 1, "tensor")
+    is_plain = len(call.args) == 2 and not call.keywords
+    return (gathered, own) if is_plain and isinstance(gathered, ast.Name) and own is not None else None
+
+
+def _to_one(call: ast.Call) -> tuple[ast.Name, ast.expr] | None:
+    """`gather(x, parts, dst=0)`, `gather_object(x, parts if rank == 0 else None)`."""
+    own, gathered = argument_at(call, 0, "tensor"), argument_at(call, 1, "gather_list")
+    if isinstance(gathered, ast.IfExp) and is_none(gathered.orelse):
+        gathered = gathered.body
+    to = argument_at(call, 2, "dst")
+    is_plain = len(call.args) <= 3 and {keyword.arg for keyword in call.keywords} <= {"dst", "gather_list"}
+    is_to_main = to is None or (isinstance(to, ast.Constant) and to.value == 0)
+    is_plain = is_plain and is_to_main
+    return (gathered, own) if is_plain and isinstance(gathered, ast.Name) and own is not None else None
+
+
 def filled_above(tree: Tree, gathered: ast.Name) -> ast.stmt | None:
     """`parts = [torch.zeros_like(out) for _ in range(n)]`, `parts = [None] * n`: the last that is above."""
     function = tree.function(gathered)
@@ -123,6 +153,8 @@ def filled_above(tree: Tree, gathered: ast.Name) -> ast.stmt | None:
     if not isinstance(made, ast.Assign) or len(made.targets) != 1 or tree.function(made) is not function:
         return None
     value = made.value
+    if isinstance(value, ast.IfExp) and is_none(value.orelse):
+        value = value.body  # on the main process alone
     is_filled = isinstance(value, ast.ListComp) and len(value.generators) == 1
     is_repeated = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List)
     return made if is_filled or is_repeated else None

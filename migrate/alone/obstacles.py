@@ -50,7 +50,6 @@ _BESIDE = {
 
 def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings) -> Iterator[Refusal]:
     """Why the modules cannot be made ready."""
-    broadcasts = Broadcasts(world)
     yield from _shares(world, dealing, sums)
     if not sums.has_loaders:
         yield from _lost_shares(world)
@@ -60,10 +59,18 @@ def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings
     yield from _out_of_reach(world)
     if not sums.stay:
         yield from _turns(world)
+    yield from _talking(world, sums, gatherings)
+
+
+def _talking(world: World, sums: Sums, gatherings: Gatherings) -> Iterator[Refusal]:
+    """What processes tell each other, and one process would not have to itself."""
+    broadcasts = Broadcasts(world)
     for use in world.facts.calls_anywhere:
         if use.unit.module not in world.modules or id(use.node) in world.dead or sums.is_settled(use):
             continue
         if world.is_left(use.node) or broadcasts.holds(use.node):
+            continue
+        if gatherings.holds(use.node) and not sums.stay:
             continue
         names = world.facts.called(use.node)
         name = min(names & (_OWN_WAYS | SAME | GATHERS), default="").rpartition(".")[2]
@@ -78,7 +85,7 @@ def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings
             yield _talks(use.node, f"what {name} gives back is kept")
         elif names & BROADCAST and not broadcasts.is_state(use.node):
             yield _talks(use.node, "what one process computes is sent to the others (broadcast)")
-        elif names & GATHERS and not gatherings.holds(use.node):
+        elif names & GATHERS:
             yield _talks(use.node, f"what all processes have is gathered ({name})")
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from migrate.alone.calls import GATHERS, SAME
+from migrate.alone.calls import GATHERS, SAME, TO_ONE
 from migrate.alone.quantities import RANKS
 from migrate.alone.told import alike, told
 from migrate.alone.ways import certain
@@ -147,12 +147,12 @@ class Scales:
         for node in walk(unit):
             if isinstance(node, ast.Call) and self._talks(node):
                 for given in (*node.args[:2], *(k.value for k in node.keywords)):
-                    found |= self._texts(given)
+                    found |= self._texts(given.body if isinstance(given, ast.IfExp) else given)
         return found
 
     def _talks(self, call: ast.Call) -> bool:
         """Whether processes tell each other something here, and do so no longer."""
-        return bool(self._world.facts.called(call) & (SAME | GATHERS)) and not self._sums.stays(call)
+        return bool(self._world.facts.called(call) & (SAME | GATHERS | TO_ONE)) and not self._sums.stays(call)
 
     def _texts(self, node: ast.AST) -> set[str]:
         """The names and attributes in an expression; not `self` or `args`, which hold other things, too."""
