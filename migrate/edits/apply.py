@@ -18,7 +18,18 @@ import libcst as cst
 from migrate.edits.blocks import PLACEHOLDER, Blocks, Item, as_line, comments_of, shortened
 from migrate.edits.build import Builder, Piece, add_alias, assemble, drop_aliases, edit_call, text_piece
 from migrate.edits.comments import lost
-from migrate.edits.edit import AddAlias, DropAlias, Insert, Lift, Operation, Remove, Replace, Rewrite, Special
+from migrate.edits.edit import (
+    AddAlias,
+    DropAlias,
+    Insert,
+    Lift,
+    Operation,
+    Remove,
+    RemoveParameter,
+    Replace,
+    Rewrite,
+    Special,
+)
 from migrate.edits.ends import usual_newline, without_blank_end
 from migrate.edits.join import Join, is_same
 from migrate.edits.parameters import edit_parameters
@@ -227,7 +238,9 @@ class _Apply(Join):
             return drop_aliases(node, cast("list[DropAlias]", operations))
         if isinstance(node, cst.Call):
             return edit_call(node, operations)
-        for operation in operations:
+        for operation in sorted(
+            operations, key=lambda each: isinstance(each, RemoveParameter)
+        ):  # others stand by names
             if isinstance(operation, AddAlias):
                 node = add_alias(node, operation)
             else:

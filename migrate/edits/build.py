@@ -20,7 +20,7 @@ from migrate.edits.parts import fill
 from migrate.edits.tightness import ATOM, LOOSEST, tightness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from migrate.edits.edit import AddAlias, DropAlias, Operation
 
@@ -302,7 +302,7 @@ def edit_call(call: cst.Call, operations: Iterable[Operation]) -> cst.Call:
         args[0] = args[0].with_changes(value=value)
     count = len(positional)
     for operation in added:
-        place = _place(args, operation, count)
+        place = _place(args, operation, count, gone)
         count += operation.keyword is None
         args = inserted(args, place, _argument(operation.code, operation.keyword), call.whitespace_before_args)
     return call.with_changes(args=args)
@@ -331,11 +331,15 @@ def tight() -> cst.AssignEqual:
     return cst.AssignEqual(whitespace_before=empty, whitespace_after=empty)
 
 
-def _place(args: Sequence[cst.Arg], operation: AddArgument, positional: int) -> int:
-    """A keyword goes before a trailing `**mapping`, a positional argument behind the others of its kind."""
+def _place(args: Sequence[cst.Arg], operation: AddArgument, positional: int, gone: Collection[int]) -> int:
+    """A keyword goes before a trailing `**mapping`, a positional argument behind the others of its kind.
+
+    Its position counts those that are `gone`.
+    """
     if operation.keyword is not None:
         return len(args) - 1 if args and args[-1].star == "**" else len(args)
-    wanted = positional if operation.position is None else min(operation.position, positional)
+    left_out = sum(index < (operation.position or 0) for index in gone)
+    wanted = positional if operation.position is None else min(operation.position - left_out, positional)
     places = [n for n, arg in enumerate(args) if arg.keyword is None and arg.star != "**"]
     if wanted < len(places):
         return places[wanted]

@@ -123,6 +123,12 @@ class Draft:
         """Add a parameter after another one (the empty string: as the first)."""
         self.plan.add_parameter(function, name, after=after, rule=self.code, group=self.group)
 
+    def remove_parameter(self, parameter: ast.arg) -> None:
+        """Take a parameter out of the signature of its function."""
+        function = self.facts.tree(parameter).function(parameter)
+        assert isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        self.plan.remove_parameter(function, parameter, rule=self.code, group=self.group)
+
     def quoted(self, node: ast.AST, code: str) -> str:
         """The code with the quotes that the file of a node uses most; code is written with single quotes."""
         content = self.facts.file(node).content

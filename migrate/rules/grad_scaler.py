@@ -6,6 +6,7 @@
     scaler.update()                         ->   (gone)
     scaler.unscale_(optimizer)              ->   (gone before a clipping call, which unscales)
     scaler.unscale_(optimizer)              ->   accelerator.unscale_gradients(optimizer)
+    train(model, optimizer, scaler)         ->   train(model, optimizer, accelerator)
     scaler.state_dict()                     ->   accelerator.scaler.state_dict() if accelerator.scaler else {}
     if scaler is not None:                  ->   if accelerator.scaler is not None:
 
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import amp
 from migrate.edits.parts import argument
+from migrate.programs.amp.handed import call_of
 from migrate.programs.amp.precision import Becomes
 from migrate.programs.training.numerics import IN_HALF, WAY_OUT, halved_by_choice
 from migrate.rules.imports import drop_unused
@@ -84,7 +86,16 @@ def _write(conversion: Conversion, draft: Draft, node: ast.AST, becomes: Becomes
     if becomes is Becomes.GONE:
         draft.remove(conversion.facts.tree(node).statement(node))
         return
+    if becomes is Becomes.TAKEN:
+        assert isinstance(node, ast.arg)
+        draft.remove_parameter(node)
+        return
     assert isinstance(node, ast.expr)
+    if becomes is Becomes.HANDED:
+        call, parent = call_of(conversion.facts, node), conversion.facts.tree(node).parents[node]
+        assert call is not None
+        draft.remove_argument(call, parent if isinstance(parent, ast.keyword) else node)
+        return
     if becomes is Becomes.STEP:
         draft.rewrite(node, "{optimizer}.step()", optimizer=argument(0))
         return

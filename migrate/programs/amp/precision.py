@@ -19,6 +19,7 @@ from migrate.analysis.syntax import is_only_asked
 from migrate.programs.amp import apex
 from migrate.programs.amp.condition import asked_early, given_to
 from migrate.programs.amp.contexts import Contexts
+from migrate.programs.amp.handed import is_only_name, is_read_in, parameter_for
 from migrate.programs.amp.plain import scaled_call, without_scaling
 from migrate.programs.amp.switch import Stays, Switch, read
 from migrate.programs.argument import Argument
@@ -48,6 +49,8 @@ class Becomes(Enum):
     SKIPPED = "a comparison of scales: whether the step was skipped"
     NOT_SKIPPED = "a comparison of scales: whether the step was made"
     ITSELF = "the accelerator's scaler"
+    HANDED = "train(model, scaler): the argument goes away"
+    TAKEN = "def train(model, scaler): the parameter goes away"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,8 @@ def decide(facts: Facts, loops: Loops, program: Program, chosen: frozenset[str])
         gone = tuple((start, Becomes.GONE) for start in starts)
         told = tuple((starts[0], text) for text in program.said)
         return Mixed((apex.argument(facts, program, starts),), uses=gone, told=told, was_apex=True)
-    made = [use for use in facts.calls if use.unit in units and _makes_scaler(facts, use.node)]
+    scalers = [use for use in facts.calls if _makes_scaler(facts, use.node)]
+    made = [use for use in scalers if use.unit in units or is_read_in(facts, units, use.node)]
     if not made:
         return Mixed()
     if len(made) > 1:
@@ -241,7 +245,7 @@ class _Reader:
             for node in self._facts.tree_of(module).nodes:
                 if id(node) not in self._settled and self._is_scaler(node):
                     assert isinstance(node, ast.expr)
-                    if self._facts.unit(node) not in self._units:
+                    if self._facts.unit(node) not in {*self._units, self._switch.unit}:
                         raise Stays(node, f"it is also used in {module.path}")
                     yield node
 
@@ -250,10 +254,17 @@ class _Reader:
         tree = self._facts.tree(node)
         parent = tree.parents[node]
         call = tree.parents[parent]
+        if isinstance(parent, ast.Attribute) and self._facts.unit(node) not in self._units:
+            raise Stays(node, "it is also used before the accelerator exists")
         if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call) and call.func is parent:
             self._called(call, parent.attr, tree.statement(node))
         elif self._switch.may_be_none and is_only_asked(tree.parents, node):
             self._uses[node] = Becomes.ITSELF
+        elif isinstance(parent, ast.Assign) and is_only_name(self._facts, parent):
+            self._uses[parent] = Becomes.GONE  # `self.scaler = scaler`: who reads that is asked as well
+        elif (taken := parameter_for(self._facts, self._units, node, self._is_scaler)) is not None:
+            self._uses[node] = Becomes.HANDED
+            self._uses[taken] = Becomes.TAKEN
         else:
             raise Stays(node, "it is handed on")
 
