@@ -47,6 +47,21 @@ def needs_device(facts: Facts, move: ast.Call, mine: set[ast.AST], program: Prog
     )
 
 
+def is_needed_between(facts: Facts, move: ast.Call, mine: set[ast.AST], made: ast.Call, prepare: ast.stmt) -> bool:
+    """The same of a move above the call that makes an object, whose `__init__` comes to `prepare`."""
+    unit, home = facts.unit(move), facts.unit(prepare)
+    if _asks_where(facts, unit, move.lineno, made.lineno, mine):
+        return True
+    first, last = line_of(move), made.end_lineno or made.lineno
+    above = (use for use in facts.calls if use.unit is unit and first <= line_of(use.node) <= last)
+    inside = (use for use in facts.calls if use.unit is home and line_of(use.node) <= (prepare.end_lineno or 0))
+    return any(
+        _runs(facts, use.node, mine, _DEEPEST) or _runs_by_itself(facts, use.node, mine, home)
+        for use in (*above, *inside)
+        if use.node is not move and made not in ast.walk(use.node)  # `Trainer(model).fit()` runs it afterwards
+    )
+
+
 def _asks_where(facts: Facts, unit: Unit, first: int, last: int | None, mine: set[ast.AST]) -> bool:
     """`next(model.parameters()).device`: whether a unit asks for the device of one of the models between two lines."""
     return any(

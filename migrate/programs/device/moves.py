@@ -12,6 +12,7 @@ from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
 from migrate.analysis.units import Function, Unit
 from migrate.programs.device.devices import is_move, names_cpu
 from migrate.programs.device.early import needs_device
+from migrate.programs.device.handed_over import is_placed_by_object
 from migrate.programs.device.lambdas import is_location, is_mapped, mapped
 from migrate.programs.device.unprepared import runs_unprepared
 from migrate.programs.home.set_up import running_raw
@@ -78,6 +79,10 @@ def moves(
                     fate = Fate.UNTOUCHED  # nor is there an accelerator
             if fate is Fate.BATCH and use.unit in raw:
                 fate = Fate.ELSEWHERE
+        elif is_placed_by_object(facts, program, placement, use):
+            mine = origins(facts.receiver(use.node), Role.MODEL)
+            stays = _draws_on_device(facts, use.node, mine) or _leaves_device(facts, mine, off)
+            fate = fate if stays else Fate.MODEL
         if fate is Fate.MODEL and place_of(facts, use.node) in program.along.moves:
             fate = Fate.ELSEWHERE
         if fate in _DROPPED and _is_in_lambda(use.unit) and mapped(facts, use.node) is None:
