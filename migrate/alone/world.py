@@ -309,7 +309,7 @@ class World:
     def _only_called(self, dead: set[int]) -> set[int]:
         """What stands in functions that only such code calls: `create_sampler()` under `if args.distributed:`."""
         found: set[int] = set()
-        waiting = [unit for unit in self.facts.functions if unit.module in self.modules]
+        waiting = [unit for unit in self.facts.functions if unit.module in self.modules and unit.owner is None]
         while True:
             callers = {unit: self.facts.callers(unit) for unit in waiting}
             lost = [

@@ -331,6 +331,8 @@ ELSEWHERE = {
     "with torch.cuda.amp.autocast():",
     'with torch.autocast("cuda", enabled=args.amp):',
     "dist.all_reduce(center)",
+    "dist.broadcast(stop, src=0)",
+    "train(model, optimizer, scaler)",
     "return model",
 }
 

@@ -165,7 +165,7 @@ def test_unchanged(unchanged, name):
 REFUSED = {
     "a group of its own": ("MIG113", "group = torch.distributed.new_group([0])", "new_group"),
     "sending": ("MIG113", "torch.distributed.send(x, 1)", "send"),
-    "what one computes": ("MIG113", "torch.distributed.broadcast(x, 0)", "broadcast"),
+    "what another than the main one computes": ("MIG113", "torch.distributed.broadcast(x, 1)", "broadcast"),
     "data by rank": ("MIG113", "mine = x[torch.distributed.get_rank() :: 2]", "by hand"),
     "gathered": ("MIG113", "torch.distributed.all_gather([x], x)", "all_gather"),
 }
