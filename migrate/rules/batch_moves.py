@@ -10,6 +10,7 @@ In a program that never chose a device, tensors made inside its loops are made o
 model, its loss or its batches meet others, which are on the CPU, it goes on running there: Accelerator(cpu=True).
 What only DataParallel brought to the GPU, since no prepared loader does, is moved where the model is given it:
 `model(x)` is `model(x.to(accelerator.device))`, and `send_to_device(batch, accelerator.device)` what may be no tensor.
+What only the `forward` of a model comes to has no accelerator: `mask.cuda()` goes to where the model's weights are.
 Kept: the moves of batches that the program needs on the CPU first (see MIG104), and `x.cuda()` in a function that
 cannot be given the accelerator, since not all of its callers are seen: it goes to the current GPU, and that is told.
 """
@@ -34,6 +35,7 @@ from migrate.programs.values.conditions import flag
 from migrate.programs.values.users import is_users
 from migrate.rules.device_choice import is_redirected
 from migrate.rules.imports import drop_unused
+from migrate.rules.own_devices import follow_weights
 from migrate.rules.placing import cast_of, drop, kept_moves, variables
 from migrate.rules.rule import rule
 
@@ -53,6 +55,7 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
             _redirect(conversion, draft, move)
     _other_names(conversion, draft)
     _scattered(conversion, draft)
+    follow_weights(conversion, draft)
     if conversion.on_cpu:
         _stays(conversion, draft)
     elif conversion.placement.cpu != ON_CPU and not _moves(conversion):
