@@ -110,6 +110,7 @@ class Branches:
         self._facts = facts
         self._sources = facts.once(Sources)
         self._places = Places(facts, self._sources)
+        self._known: dict[tuple[ast.expr, int], tuple[Meaning, ...]] = {}  # `w, h = fit(w, h)` leads to itself
 
     @cached_property
     def all(self) -> tuple[Branch, ...]:
@@ -141,7 +142,9 @@ class Branches:
             return self._several(test, depth)
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             return _some(self._compared(test.left, test.ops[0], test.comparators[0]))
-        return _some(self._plain(test)) or self._behind(test, depth)
+        if (test, depth) not in self._known:
+            self._known[test, depth] = _some(self._plain(test)) or self._behind(test, depth)
+        return self._known[test, depth]
 
     def _several(self, test: ast.BoolOp, depth: int) -> tuple[Meaning, ...]:
         parts = [self.meanings(value, depth) for value in test.values]
