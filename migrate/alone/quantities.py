@@ -37,7 +37,7 @@ class Quantities:
         """Which number of the place an expression is."""
         if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
             return None
-        if (parts := remainder(node)) is not None and self.of(parts[0]) in RANKS:
+        if (parts := remainder(node)) is not None and self.of(parts[0], depth) in RANKS:
             return Quantity.LOCAL_RANK
         if (found := self._places.quantity(node)) is not None:
             return found
