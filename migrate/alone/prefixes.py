@@ -6,21 +6,47 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.world import WRAPPERS
+from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.alone.pen import Pen
     from migrate.alone.world import World
     from migrate.analysis.units import Unit
 
 _STRIP = "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present({state}, 'module.')"
+_PLAIN = "{key.removeprefix('module.'): value for key, value in {it}.items()}"
 
 
-def strips(world: World) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements that load into a model behind `model = DDP(model)`, and what to say before each.
+def strip(world: World, pen: Pen) -> None:
+    """Take the prefixes off what is loaded behind `model = DDP(model)`: above it, or in it where it has no name."""
+    for state in _states(world):
+        if _has_name(state):
+            pen.before(world.facts.tree(state).statement(state), _STRIP.format(state=ast.unparse(state)))
+        else:
+            pen.rewrite(state, _PLAIN, it=state)
+            if isinstance(load := _root(state), ast.Call) and argument_at(load, 1, "map_location") is None:
+                pen.add_keyword(load, "map_location", "'cpu'")  # nobody would see below where this goes to
 
-    So do those of a function that is handed that model, also as one of several: `for name, each in models.items()`.
+
+def _has_name(state: ast.expr) -> bool:
+    """Whether the same is had again by its text: `ck["model"]`, not `torch.load(path)["model"]`."""
+    return isinstance(_root(state), ast.Name)
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """What an expression begins with: `torch.load(path)` of `torch.load(path)["model"]`."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node
+
+
+def _states(world: World) -> Iterator[ast.expr]:
+    """What is loaded into a model behind `model = DDP(model)`.
+
+    So is that of a function that is handed the model, also as one of several: `for name, each in models.items()`.
     """
     facts = world.facts
     wrapped = {
@@ -36,14 +62,19 @@ def strips(world: World) -> Iterator[tuple[ast.stmt, str]]:
         return any((unit, text) == (where, name) and made.lineno < node.lineno for where, name, made in wrapped)
 
     for use in facts.method_calls("load_state_dict") if wrapped else ():
-        if not isinstance(use.node.func, ast.Attribute) or id(use.node) in world.dead or len(use.node.args) < 1:
+        state = argument_at(use.node, 0, "state_dict")
+        if not isinstance(use.node.func, ast.Attribute) or id(use.node) in world.dead or state is None:
             continue
-        state, model = use.node.args[0], use.node.func.value
+        model = use.node.func.value
         is_handed = any(is_behind(unit, given) for unit, given in _handed(world, use.unit, model))
-        is_named = isinstance(state, (ast.Name, ast.Subscript, ast.Attribute))
-        if (is_behind(use.unit, model) or is_handed) and is_named and "torch" in use.unit.module.names:
+        is_plain = _has_name(state) or _is_file(world, _root(state))
+        if (is_behind(use.unit, model) or is_handed) and is_plain and "torch" in use.unit.module.names:
             if use.unit.module in world.modules and not _is_second_try(world, use.node):
-                yield facts.tree(use.node).statement(use.node), _STRIP.format(state=ast.unparse(state))
+                yield state
+
+
+def _is_file(world: World, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and "torch.load" in world.facts.called(node)
 
 
 def _handed(world: World, unit: Unit, model: ast.expr) -> Iterator[tuple[Unit, ast.expr]]:
@@ -80,6 +111,6 @@ def _is_second_try(world: World, load: ast.Call) -> bool:
     for above in tree.up(load):
         if isinstance(above, ast.Try) and not any(load in ast.walk(statement) for statement in above.body):
             first = [n for statement in above.body for n in ast.walk(statement) if isinstance(n, ast.Call) and n.args]
-            if any(ast.unparse(n.args[0]) == ast.unparse(load.args[0]) for n in first):
+            if load.args and any(ast.unparse(n.args[0]) == ast.unparse(load.args[0]) for n in first):
                 return True
     return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.alone import calls, devices, jobs, numbers, samplers, sharded_states, synchronized, tests
 from migrate.alone.broadcasts import Broadcasts
 from migrate.alone.kinds import is_affirmed
-from migrate.alone.prefixes import strips
+from migrate.alone.prefixes import strip
 from migrate.alone.scales import Scales
 from migrate.alone.told import told
 from migrate.alone.ways import certain, ends
@@ -63,8 +63,7 @@ class Rewriting:
         """Plan the edits of every module."""
         for module in self._world.modules:
             self._block(module.tree.body)
-        for load, text in strips(self._world):
-            self._pen.before(load, text)
+        strip(self._world, self._pen)
         for statement, text in jobs.told(self._world):
             self._pen.after(statement, text)
             self._pen.add_import(self._world.facts.file(statement).path, "os")

@@ -128,6 +128,31 @@ def test_old_checkpoints_load_behind_the_wrapper(convert_text):
     assert strip in text.replace('"', "'")
 
 
+IN_PLACE = {
+    "a file": ("torch.load(args.resume)", "torch.load(args.resume, map_location='cpu')"),
+    "a part of it": ("torch.load(args.resume)['model']", "torch.load(args.resume, map_location='cpu')['model']"),
+    "with a device": ("torch.load(args.resume, 'cpu')", "torch.load(args.resume, 'cpu')"),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_so_do_those_without_a_name(convert_text, name):
+    read, plain = IN_PLACE[name]
+    text = result(convert_text, load=f"if args.resume:\n    model.load_state_dict({read})").replace('"', "'")
+    assert f"model.load_state_dict({{key.removeprefix('module.'): value for key, value in {plain}.items()}})" in text
+
+
+def test_and_those_that_are_passed_by_keyword(convert_text):
+    load = "if args.resume:\n    state = torch.load(args.resume)\n    model.load_state_dict(state_dict=state)"
+    assert "consume_prefix_in_state_dict_if_present(state, 'module.')" in result(convert_text, load=load)
+
+
+def test_a_function_that_calls_itself_with_a_remainder_is_no_rank(convert_text):
+    divisor = "def divisor(a, b):\n    return divisor(b, a % b) if b else a"
+    text = result(convert_text, after=f"{divisor}\n\nprint(divisor(12, 8))")
+    assert "return divisor(b, a % b) if b else a" in text
+
+
 def test_weights_from_elsewhere_load_before_the_wrapper(convert_text):
     wrap = 'model.load_state_dict(torch.load("pretrained.pt"))\n' + SPAWNED["wrap"]
     assert "consume_prefix" not in result(convert_text, wrap=wrap)
