@@ -66,7 +66,7 @@ def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.
         if isinstance(node, ast.BoolOp) and any(map(is_written_out, node.values)):
             return None
         if (truth := world.truth(node)) is not None:
-            pen.rewrite(node, f"{_COUNT} {'==' if truth else '>'} 1" if _is_shown(world, node) else str(truth))
+            pen.rewrite(node, f"{_COUNT} {'==' if truth else '>'} 1" if is_shown(world, node) else str(truth))
             return []
         if world.questions.stays(node):
             return []
@@ -91,7 +91,7 @@ def is_written_out(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
-def _is_shown(world: World, node: ast.expr) -> bool:
+def is_shown(world: World, node: ast.expr) -> bool:
     """`logger.info("distributed: %s", rank != -1)`: what people are told is true of several processes, too."""
     for above in world.facts.tree(node).up(node):
         if isinstance(above, ast.Expr):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.alone import calls, devices, jobs, numbers, samplers, sharded_states, synchronized, tests
 from migrate.alone.broadcasts import Broadcasts
 from migrate.alone.kinds import is_affirmed
+from migrate.alone.own_sizes import OwnSizes
 from migrate.alone.prefixes import strip
 from migrate.alone.scales import Scales
 from migrate.alone.told import told
@@ -58,6 +59,7 @@ class Rewriting:
         self._gatherings = gatherings
         self._broadcasts = Broadcasts(world)
         self._scales = Scales(world, sums)
+        self._own_sizes = OwnSizes(world, self._scales)
 
     def run(self) -> None:
         """Plan the edits of every module."""
@@ -218,6 +220,7 @@ class Rewriting:
             partial(sharded_states.rewrite, self._world),
             partial(devices.rewrite, self._world),
             self._setups.rewrite,
+            self._own_sizes.rewrite,
             partial(numbers.rewrite, self._world, self._scales),
         )
         for rewrite in ways:

@@ -30,6 +30,12 @@ def is_marked(node: ast.AST) -> bool:
     return next(marks(node), None) is not None
 
 
+def parts(test: ast.AST) -> bool:
+    """Whether a test may say one thing to one process and another to the next: their number is that of all."""
+    counted = {n.value for n in walk(test) if isinstance(n, ast.Attribute) and n.attr == "num_processes"}
+    return any(mark not in counted for mark in marks(test))
+
+
 def is_main(test: ast.expr) -> bool:
     """Whether a test holds on the main process only: it asks for that, perhaps among other things."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):

@@ -9,7 +9,7 @@ from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import is_none, jumps, line_of
 from migrate.programs.conversion import Conversion, reaches_model
-from migrate.programs.marker import LOCAL_MAIN, is_barrier, is_main, is_marked
+from migrate.programs.marker import LOCAL_MAIN, is_barrier, is_main, is_marked, parts
 from migrate.programs.output.supplies import Supplies, handed_reads, place, supplies
 from migrate.programs.processes.replicas import has_buffers
 from migrate.programs.reach.outsiders import entered_beside_models
@@ -32,7 +32,7 @@ def guards(conversion: Conversion) -> Iterator[ast.If]:
     facts = conversion.facts
     for module in conversion.modules:
         for node in facts.tree(module.tree).nodes:
-            if isinstance(node, ast.If) and is_marked(node.test) and is_inside(conversion, facts.unit(node.test)):
+            if isinstance(node, ast.If) and parts(node.test) and is_inside(conversion, facts.unit(node.test)):
                 yield node
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, PLACE, Role, roles
 from migrate.analysis.syntax import FUNCTIONS, walk
-from migrate.programs.marker import is_marked
+from migrate.programs.marker import parts
 from migrate.programs.processes.alike import Alike, rate_places
 from migrate.programs.processes.clocks import by_system, deciding, is_drawn, own_test
 from migrate.programs.processes.duties import Duty, duties_of
@@ -234,9 +234,8 @@ def _is_lone(facts: Facts, loop: LoopFact, junction: Junction) -> bool:
     """Whether a test goes by which process it is, or stands where one does."""
     deciding = [each.test for each in _above(facts, loop, junction)]
     return any(
-        is_marked(inner) or (isinstance(inner, ast.expr) and roles(facts.values(inner)) & PLACE)
+        parts(test) or any(isinstance(inner, ast.expr) and roles(facts.values(inner)) & PLACE for inner in walk(test))
         for test in (junction.test, *deciding)
-        for inner in walk(test)
     )
 
 
