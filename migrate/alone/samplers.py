@@ -172,6 +172,9 @@ class Samplers:
         if self._counts_evaluated(node) and (loader := self._loader_of(node.args[0])):
             pen.rewrite(node.args[0], f"{loader}.dataset")
             return []
+        if node in self._replaced:
+            pen.rewrite(node, "None")  # of `one, other = DistributedSampler(train), DistributedSampler(test)`
+            return []
         if (order := self._orders.get(node)) is not None:
             return self._loader(pen, node, order)
         if (sampler := told_epoch(node)) is not None and (loader := self.loader_at(sampler)) is not None:

@@ -503,3 +503,24 @@ def test_a_method_that_tells_the_sampler_of_its_object_tells_the_loader(convert_
 
     assert "        self.loader.set_epoch(epoch)\n" in result
     assert "self.sampler" not in result
+
+
+def test_samplers_that_are_made_together_go_together(convert_text):
+    """They stayed where each loader had one, and asked for a group that nobody joins."""
+    source = EVALUATED.format(given="").replace(
+        "    model.eval()\n", "    held_out_sampler.set_epoch(epoch)\n    model.eval()\n"
+    )
+    _, result = convert_text(source)
+
+    assert "DistributedSampler" not in result
+    assert "loader.set_epoch(epoch)" in result
+    assert "test_loader.set_epoch(epoch)" in result
+
+
+def test_what_is_made_beside_a_sampler_stays(convert_text):
+    _, result = convert_text(
+        BATCHED.replace("size = 4\nsampler = ", "size, sampler = 4, ").format(shuffle=True, drop_last=True, between="")
+    )
+
+    assert "size = 4\n" in result
+    assert "DistributedSampler" not in result
