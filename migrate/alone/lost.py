@@ -66,8 +66,11 @@ def _given(call: ast.Call) -> list[ast.expr]:
 
 
 def _is_of_batches(world: World, given: ast.expr) -> bool:
-    inner = (node for node in ast.walk(given) if isinstance(node, ast.expr))
-    return any(roles(world.facts.values(node)) & FROM_LOADER for node in inner)
+    """Whether something was computed of a batch, or holds what was: a dictionary of losses."""
+    inner = [world.facts.values(node) for node in ast.walk(given) if isinstance(node, ast.expr)]
+    return any(
+        roles(values) & FROM_LOADER or any(world.facts.inside(values, role) for role in FROM_LOADER) for values in inner
+    )
 
 
 def _note(world: World, call: ast.Call) -> Finding:

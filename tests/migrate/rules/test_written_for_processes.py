@@ -30,6 +30,14 @@ def joined(x, count):
     return total
 
 
+def joined_all(losses):
+    if dist.get_world_size() < 2:
+        return losses
+    stacked = torch.stack([losses[key] for key in sorted(losses)])
+    dist.reduce(stacked, dst=0)
+    return dict(zip(sorted(losses), stacked / dist.get_world_size()))
+
+
 def main():
     args = parser.parse_args()
     args.gpus = torch.cuda.device_count()
@@ -254,6 +262,15 @@ def test_what_a_step_shows_of_all_processes_is_said_to_be_of_one(convert_text, n
     assert any(word in before.splitlines()[finding.line - 1] for word in ("reduce(", "joined("))
     assert "reduce(loss" not in result
     assert ("dist.all_reduce" in result) is ("joined" not in SUMMED[name])  # a helper that nothing uses stays
+
+
+def test_so_are_the_losses_of_a_dictionary(convert_text):
+    step = 'losses = {"all": loss}\nshown = joined_all(losses)\nprint(shown["all"])'
+    report, result = convert_text(source(step=step))
+
+    (finding,) = lost(report)
+    assert "`joined_all(losses)` goes away" in finding.message
+    assert "shown = losses" in result
 
 
 def test_what_each_step_sums_up_goes_on_being_a_sum(convert_text):
