@@ -16,6 +16,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
 from migrate.analysis.syntax import DEFINITIONS, reads, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.additions import additions, counted, grown, multiplies
+from migrate.programs.values.afresh import is_afresh
 from migrate.programs.values.begins import begins_before
 from migrate.programs.values.below import is_handed, is_handed_on, set_below, sharing
 from migrate.programs.values.divided import Division, Joined, division
@@ -53,10 +54,11 @@ class Accumulator:
 def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     """The names, attributes and items that a loop itself adds up from its batches."""
     sums = grown(facts, loop)
+    carried = [name for name, summands in sums.items() if not _is_of_step(facts, loop, name, summands)]
     for name, summands in sums.items():
         if is_list(facts, loop, name) or any(not additions(each) for each in set_below(facts, loop.node, name)):
             continue
-        if any(multiplies(facts, each, sums) for each in summands):
+        if any(multiplies(facts, each, carried) for each in summands):
             continue
         numbers = {is_number(facts, addition) for addition in summands}
         if numbers == {True} and _begins_as_tensor(facts, loop, name):
@@ -72,6 +74,14 @@ def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
             inside, growing = _is_read_inside(anchor, name), grows(facts, loop, summands)
             is_numeric = _begins_as_number(facts, loop, name) and not any(map(partial(is_foreign, facts), summands))
             yield Accumulator(name, loop, anchor, number, joined, inside, growing, is_numeric, lengths)
+
+
+def _is_of_step(facts: Facts, loop: LoopFact, name: str, summands: Sequence[ast.expr]) -> bool:
+    """Whether a name is added to within a step alone, which begins it: `loss = loss + weight * penalty`."""
+    tree = facts.tree(loop.node)
+    return name.isidentifier() and all(
+        facts.unit(each) is loop.unit and is_afresh(tree, tree.statement(each), name, loop.node) for each in summands
+    )
 
 
 def is_read_later(later: Sequence[ast.stmt], name: str) -> bool:
