@@ -30,7 +30,8 @@ before its length is measured, so that both count steps.
 What else waits for the last batch by a length that was measured before prepare, or by that of the data set, is told: no
 process comes to it.
 Refused: a rate that waits for a certain batch (`if step % 1000 == 0`), that changes by a factor at every batch, or that
-goes by both kinds of numbers at once; a scheduler that would be prepared and is stepped per epoch, too.
+goes by both kinds of numbers at once; a scheduler that would be prepared and is stepped per epoch, too; an optimizer
+that sets its own rate by how many of a number of steps it has taken (`BertAdam(..., t_total=epochs * len(loader))`).
 Safe: on one process a prepared scheduler is the scheduler itself, and a count is multiplied by one.
 """
 

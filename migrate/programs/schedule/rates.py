@@ -19,6 +19,7 @@ from migrate.programs.program import Refusal
 from migrate.programs.schedule.ends import ends, for_either
 from migrate.programs.schedule.epoch_ends import is_of_all, waited_for
 from migrate.programs.schedule.groups import is_scheduled
+from migrate.programs.schedule.own_optimizers import scheduled_within
 from migrate.programs.schedule.own_steps import goes_on
 from migrate.programs.schedule.paces import stepped_at_both
 from migrate.programs.schedule.passed_by import tests_passed_by
@@ -42,6 +43,7 @@ _BY_SAMPLES = (
     "set the rate once per epoch, or by a scheduler of PyTorch that is stepped per batch (LambdaLR, MultiStepLR, "
     "ExponentialLR), which is prepared and counts the batches of all processes"
 )
+_WITHIN = "the optimizer itself sets the rate by how many of `{}` steps it has taken, each of N batches on N processes"
 #: Why a count cannot simply be multiplied where it meets these.
 _UNCLEAR = {
     Met.MOMENT: "waits for a certain batch, which N processes reach N times as late",
@@ -95,9 +97,13 @@ def rates(
             counts.used(told, measured)
     refused += _waiting(facts, loops, program, planned, moments)
     refused += stepped_at_both(facts, loops, program, counted_in_batches(facts, loops, program, planned, stages))
+    within = list(scheduled_within(facts, program, moments))
+    if program.handed is None and not ended and program.training_loaders:
+        refused += [_refusal(made, _WITHIN.format(ast.unparse(given))) for made, given in within]
     if not refused and not ended:
         return _decided(counts, _by_processes(counts, planned))
-    by_steps = () if program.handed is not None else tuple(m.node for m in counts.meetings if m.met is not Met.STEPS)
+    going = [m.node for m in counts.meetings if m.met is not Met.STEPS]
+    by_steps = () if program.handed is not None else (*going, *(given for _, given in within))
     return Rates(refusals=tuple(refused), by_steps=by_steps)
 
 
