@@ -3,7 +3,8 @@
 lr = group["lr"] * warm_up(state["step"] / group["t_total"])     in the `step` of an optimizer: BERT's Adam, LARS
 
 No scheduler is there that could be prepared, and the optimizer counts its own steps. Corrections by the count alone,
-`1 - beta ** state["step"]`, are no schedule.
+`1 - beta ** state["step"]`, are no schedule. What writes the rate into its groups is looked at as every such statement
+is (`rates.py`).
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import arguments, targets_of
 from migrate.analysis.units import Function
+from migrate.programs.schedule.groups import is_scheduled
 from migrate.programs.values.additions import additions
 from migrate.programs.values.lengths import lengths
 from migrate.programs.values.sources import Sources, received
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 #: What optimizers of libraries are given as the number of their steps.
 _TOTALS = {"BertAdam": "t_total", "OpenAIAdam": "t_total"}
 _PYTORCH = "torch.optim."
+_SETTING = (ast.Assign, ast.AugAssign)
 
 
 def scheduled_within(facts: Facts, program: Program, moments: Moments) -> Iterator[tuple[ast.Call, ast.expr]]:
@@ -36,12 +39,25 @@ def scheduled_within(facts: Facts, program: Program, moments: Moments) -> Iterat
     The length of a loader that is prepared by then is one.
     """
     for origin in (origin for named in program.optimizers for origin in named.origins):
-        if isinstance(origin, ast.Call) and not any(name.startswith(_PYTORCH) for name in facts.called(origin)):
+        if isinstance(origin, ast.Call) and not _is_seen_elsewhere(facts, program, origin):
             for given in _given(facts, program, origin):
                 measured = [n for e in facts.once(Sources).behind([given]) for n in lengths(facts, program, e)]
                 if any(False in moments.after(length) for length in measured) or not (measured or _is_off(given)):
                     yield origin, given
                     break
+
+
+def _is_seen_elsewhere(facts: Facts, program: Program, made: ast.Call) -> bool:
+    """Whether an optimizer is one of PyTorch, which have no schedules, or writes its rate where others would."""
+    if any(name.startswith(_PYTORCH) for name in facts.called(made)):
+        return True
+    classes = [unit.owner for unit in facts.targets(made) if unit.owner is not None]
+    statements = (n for cls in classes for unit in _methods(cls) for n in facts.own(unit) if isinstance(n, _SETTING))
+    return any(is_scheduled(facts, program, target) for node in statements for target in targets_of(node))
+
+
+def _methods(cls: Class) -> Iterator[Function]:
+    return (m.unit for name in cls.names for m in cls.lookup(name) if isinstance(m.unit, Function))
 
 
 def _given(facts: Facts, program: Program, made: ast.Call) -> Iterator[ast.expr]:
@@ -59,8 +75,7 @@ def _given(facts: Facts, program: Program, made: ast.Call) -> Iterator[ast.expr]
 
 def _divisors(facts: Facts, cls: Class) -> Iterator[str]:
     """The names of what a class divides its own count of steps by: `state["step"] / group["t_total"]`."""
-    units = [m.unit for name in cls.names for m in cls.lookup(name) if isinstance(m.unit, Function)]
-    nodes = [node for unit in units for node in facts.own(unit)]
+    nodes = [node for unit in _methods(cls) for node in facts.own(unit)]
     counts = {ast.unparse(to) for node in nodes for to, by in additions(node) if isinstance(by, ast.Constant)}
     for node in nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and counts & set(_factors(node.left)):

@@ -87,3 +87,23 @@ def test_where_the_training_ends_after_a_number_of_steps_it_goes_by_them_and_is_
     report, _ = convert_text(_program(end="if step > 100: break"))
 
     assert any("`100` goes by the steps after which the training ends" in n.message for n in report.of(Kind.NOTE))
+
+
+WRITING = """
+class Warm(torch.optim.Adam):
+    def __init__(self, params, lr, total):
+        super().__init__(params, lr=lr)
+        self.base, self.total, self.steps = lr, total, 0
+
+    def step(self, closure=None):
+        self.steps += 1
+        for group in self.param_groups:
+            group["lr"] = self.base * (1 - self.steps / self.total)
+        super().step()
+"""
+
+
+def test_one_that_writes_its_rate_into_its_groups_has_its_count_multiplied(convert_text):
+    _, result = convert_text(_program(own=WRITING, made="Warm(model.parameters(), 0.1, 100)"))
+
+    assert "(1 - self.steps * accelerator.num_processes / self.total)" in result
