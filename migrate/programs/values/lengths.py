@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Value
+    from migrate.analysis.units import Unit
     from migrate.programs.program import Program
     from migrate.programs.stages import Stages
 
@@ -84,11 +85,42 @@ class Moments:
 
 
 def is_after(facts: Facts, program: Program, node: ast.AST, end: int, seen: frozenset[int] = frozenset()) -> set[bool]:
-    """For each way in which a node is reached, whether it is below a line of the home then."""
+    """For each way in which a node is reached, whether it is below a line of the home then.
+
+    What is below the one call of the home is, too: a method that is called once its object is made, by which all is
+    prepared.
+    """
     unit = facts.unit(node)
-    if unit is program.home:
-        return {line_of(node) > end}
+    if (line := _lines_above(facts, program, end).get(unit)) is not None:
+        return {line_of(node) > line}
     if not isinstance(unit, Function):
         return {False}
-    calls = facts.callers(unit) if id(unit) not in seen else ()
-    return {moment for call in calls for moment in is_after(facts, program, call.node, end, seen | {id(unit)})}
+    found: set[bool] = set()
+    for call in facts.callers(unit) if id(unit) not in seen else ():
+        is_made = _makes_its_object(facts, program, unit, call.caller)
+        found |= {True} if is_made else is_after(facts, program, call.node, end, seen | {id(unit)})
+    return found
+
+
+def _makes_its_object(facts: Facts, program: Program, unit: Function, caller: Unit) -> bool:
+    """Whether a method that others call has an object which has prepared all when it was made, wherever that was."""
+    home = program.home
+    if not isinstance(home, Function) or home.owner is None or unit.owner is None or not unit.has_object:
+        return False
+    makers = [home] if home.name == "__init__" else [call.caller for call in facts.callers(home)]
+    if not makers or any(getattr(each, "name", "") != "__init__" for each in makers) or unit in (home, *makers):
+        return False
+    owner = caller.owner if isinstance(caller, Function) else None
+    return unit.owner.is_related(home.owner) and not (owner is not None and owner.is_related(home.owner))
+
+
+def _lines_above(facts: Facts, program: Program, end: int) -> dict[Unit, int]:
+    """The line in the home, and that of the one call which leads to it, in each of the units above it."""
+    found: dict[Unit, int] = {}
+    unit, line = program.home, end
+    while unit not in found:
+        found[unit] = line
+        calls = facts.callers(unit) if isinstance(unit, Function) else ()
+        if len(calls) == 1:
+            unit, line = calls[0].caller, calls[0].node.end_lineno or calls[0].node.lineno
+    return found
