@@ -118,7 +118,7 @@ def _lines_above(facts: Facts, program: Program, end: int) -> dict[Unit, int]:
     """The line in the home, and that of the one call which leads to it, in each of the units above it."""
     found: dict[Unit, int] = {}
     unit, line = program.home, end
-    while unit not in found:
+    while unit is not None and unit not in found:
         found[unit] = line
         calls = facts.callers(unit) if isinstance(unit, Function) else ()
         if len(calls) == 1:
