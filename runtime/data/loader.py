@@ -24,6 +24,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import torch
@@ -83,7 +84,7 @@ class Source:
             steps = self.filling.through(steps, purpose, since)
         batches = self._run(steps, going_on)
         self.place.begin(draws, purpose, since, batches, going_on)
-        return batches
+        return batches if has_own_iteration(self.feed.base) else _Batches(batches, partial(self.length, purpose))
 
     @property
     def is_plain(self) -> bool:
@@ -155,6 +156,25 @@ def _until_known(steps: Steps, going_on: Pass) -> Steps:
     yield from waiting
     if failure is not None:
         raise failure
+
+
+class _Batches:
+    """The batches of a pass, as many as PyTorch's own iterator says it has: `len(iter(loader))`."""
+
+    __slots__ = ("_batches", "_length")
+
+    def __init__(self, batches: Iterator[Any], length: Callable[[], int]) -> None:
+        self._batches = batches
+        self._length = length
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._batches)
+
+    def __len__(self) -> int:
+        return self._length()
 
 
 class Prepared:

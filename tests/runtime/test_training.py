@@ -399,6 +399,23 @@ def test_a_sampler_that_is_made_for_one_process_shares_nothing_out():
     assert run_ranks(made_for_one, 2) == [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]
 
 
+def asked_of_a_pass():
+    accelerator = Accelerator(cpu=True)
+    loader = accelerator.prepare(DataLoader(Numbers(10), batch_size=2))
+    batches = iter(loader)
+    length = len(batches)
+    next(batches)
+    with torch.no_grad():
+        evaluating = len(iter(loader))
+    return length, len(batches), len(list(batches)), evaluating
+
+
+@pytest.mark.parametrize(("ranks", "steps"), [(1, 5), (2, 3)])
+def test_an_iterator_is_as_long_as_its_pass(ranks, steps):
+    """As PyTorch's own: `len(iter(loader))`, whatever has been taken of it."""
+    assert run_ranks(asked_of_a_pass, ranks) == [(steps, steps, steps - 1, 5)] * ranks
+
+
 def uneven():
     accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(even_batches=False))
     loader = accelerator.prepare(DataLoader(Numbers(5), batch_size=2))
