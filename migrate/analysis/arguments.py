@@ -100,3 +100,48 @@ def folds(name: str, call: ast.Call, *, is_method: bool) -> bool:
     further = call.args if is_method else call.args[1:]
     dims = [keyword.value for keyword in call.keywords if keyword.arg in ("dim", "axis")] + further[:1]
     return not dims or any(isinstance(dim, ast.Constant) and dim.value == 0 for dim in dims)
+
+
+def turns(name: str, call: ast.Call, *, is_method: bool) -> bool:
+    """Whether the samples may not be the first dimension of what a call of a tensor's method or function gives."""
+    if name == "einsum":
+        return bool(call.args) and _turns_by_rule(call.args[0])
+    if name not in tensors.TURNING | tensors.CUTTING:
+        return False
+    given = call.args[0 if is_method else 1 :]
+    if name in tensors.CUTTING and name != "unbind":  # into how many comes before
+        given = given[1:]
+    named = [keyword.value for keyword in call.keywords if keyword.arg in _DIMENSIONS]
+    dims = [_number(each) for each in _flat([*given, *named])]
+    known = [dim for dim in dims if dim is not None]
+    if not dims or len(known) < len(dims):
+        return True
+    return known[0] != 0 if name == "permute" else not _none_is_first(known)
+
+
+#: What the dimensions are called that a tensor is turned or cut by.
+_DIMENSIONS = frozenset("dim dims axis dim0 dim1 axis0 axis1 source destination".split())
+
+
+def _turns_by_rule(rule: ast.expr) -> bool:
+    """`torch.einsum("bti->tbi", x)`: what is first in the result is first in none of the tensors."""
+    text = rule.value.replace(" ", "") if isinstance(rule, ast.Constant) and isinstance(rule.value, str) else ""
+    taken, arrow, result = text.partition("->")
+    return bool(arrow) and "." not in text and result[:1] not in {each[:1] for each in taken.split(",")}
+
+
+def _none_is_first(dims: list[int]) -> bool:
+    """Whether none of some dimensions is the first: with a dimension 2 there are 3, so -2 is none."""
+    return 0 not in dims and min(dims) >= -max(0, *dims)
+
+
+def _flat(nodes: list[ast.expr]) -> list[ast.expr]:
+    """Expressions with those of tuples and lists in their place: `x.permute((0, 2, 1))`."""
+    return [inner for node in nodes for inner in (node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node])]
+
+
+def _number(node: ast.expr) -> int | None:
+    """The whole number that is written there, also below zero; None if it is no such number."""
+    sign, inner = (-1, node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else (1, node)
+    value = inner.value if isinstance(inner, ast.Constant) else None
+    return sign * value if isinstance(value, int) and not isinstance(value, bool) else None

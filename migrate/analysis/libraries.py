@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from migrate.analysis import containers, imports, iteration, members, records, rows
-from migrate.analysis.arguments import Arguments, folds, tensor
+from migrate.analysis.arguments import Arguments, folds, tensor, turns
 from migrate.analysis.known.table import Computes
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values, computed, of_role, texts
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, Frame, State
@@ -134,7 +134,8 @@ def _computed(state: State, name: str, arguments: Arguments) -> Values:
     from_loader = of_role(inside(state, inputs, depth=1), *FROM_LOADER)
     parameters = of_role(inputs, Role.PARAMETERS)
     if from_loader:
-        keeps = is_tensor and not folds(last, arguments.node, is_method=False)
+        call = arguments.node
+        keeps = is_tensor and not (folds(last, call, is_method=False) or turns(last, call, is_method=False))
         rows = of_role(from_loader, *ROWS) if keeps else NOTHING
         return computed(rows, Role.SAMPLES) | computed(from_loader - rows, Role.STATISTIC) | parameters
     if is_tensor:

@@ -155,7 +155,7 @@ def class_of(cls: Class) -> Value:
 def _library_attribute(state: State, value: Value, name: str) -> Values:
     """An attribute of an object whose class the project does not define."""
     if value.role in ROWS:
-        if name == "shape" or name in transformers.OUTPUT_FOLDED:
+        if name in _WITHOUT_ROWS or name in transformers.OUTPUT_FOLDED:
             return frozenset({Value(Role.STATISTIC, value.origin)})
         if name in _OF_ROWS or name in transformers.OUTPUT_ROWS:
             return frozenset({Value(Role.SAMPLES, value.origin)})
@@ -181,7 +181,9 @@ _NUMBERS = frozenset({Role.STATISTIC, Role.TENSOR})
 _OF_LAYERS = frozenset({"weight", "bias"})
 
 #: Attributes of tensors, and fields that batches of text and of graphs have, with one row a sample.
-_OF_ROWS = frozenset({"data", "T", "grad", "input_ids", "labels", "x", "y"})
+_OF_ROWS = frozenset({"data", "grad", "input_ids", "labels", "x", "y"})
+#: Attributes of tensors that say sizes, or turn the dimensions.
+_WITHOUT_ROWS = frozenset({"shape", "T", "mT", "H", "mH"})
 
 
 def decorators(unit: Function) -> frozenset[str]:

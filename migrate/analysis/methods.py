@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from migrate.analysis.arguments import Arguments, folds, tensor, unknown
+from migrate.analysis.arguments import Arguments, folds, tensor, turns, unknown
 from migrate.analysis.containers import of_container
 from migrate.analysis.iteration import following, iterate, iterator
 from migrate.analysis.known import tensors, training
@@ -56,7 +56,8 @@ def _of_rows(state: State, rows: Value, name: str, arguments: Arguments) -> Valu
         state.store(arguments.node, ELEMENT, frozenset({Value(Role.CONTAINER, arguments.node.func)}))
         # Also the batch itself: a comprehension over its items gives a batch again.
         return frozenset({Value(Role.ITERATOR, arguments.node), rows})
-    if name in tensors.TO_HOST or name in tensors.TURNING:  # elsewhere, or the samples are no longer first
+    if name in tensors.TO_HOST or turns(name, arguments.node, is_method=True):
+        # Elsewhere, or the samples are no longer first.
         return frozenset({Value(Role.STATISTIC, rows.origin)})
     if name in tensors.MOVES or name in ("float", "long", "int", "double", "half", "contiguous", "pin_memory", "get"):
         return frozenset({rows})

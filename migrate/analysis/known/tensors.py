@@ -55,5 +55,7 @@ MOVES = frozenset("to cuda cpu xpu".split())
 DEVICE_TEXT = frozenset("cpu cuda mps xpu gpu".split())
 #: Libraries that take tensors only on the CPU.
 HOST_PREFIXES = ("numpy.", "sklearn.", "scipy.", "pandas.", "matplotlib.", "seaborn.", "skimage.")
-#: Turn the dimensions of a batch, so that the samples are not the first any more.
-TURNING = frozenset("t transpose permute swapaxes swapdims movedim moveaxis T mT unbind chunk split".split())
+#: Turn the dimensions of a batch: whether the samples stay the first goes by the dimensions that are named.
+TURNING = frozenset("t transpose permute swapaxes swapdims movedim moveaxis mT".split())
+#: Cut a tensor into pieces along a dimension: the first, if none is named.
+CUTTING = frozenset("unbind chunk split tensor_split".split())

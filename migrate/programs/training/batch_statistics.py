@@ -61,7 +61,7 @@ class BatchStatistics:
 
     def _is_centred(self, node: ast.BinOp) -> bool:
         """`rows - rows.mean(0)`."""
-        return isinstance(node.op, ast.Sub) and self._are_rows(node.left) and self._is_mean(node.right)
+        return isinstance(node.op, ast.Sub) and self._has_rows(node.left) and self._is_mean(node.right)
 
     def _is_taken_off(self, node: ast.Call, of: ast.expr) -> bool:
         """`x - x.max()`, before an `exp`: what comes out is the same whatever is taken off."""
@@ -80,9 +80,10 @@ class BatchStatistics:
         return any(name.startswith("torch.") for name in called_by_name(self._facts, call))
 
     def _folds(self, call: ast.Call, at: int) -> bool:
-        """Whether a call folds the rows of its tensor: no dimension is given, or the first."""
-        given = argument_at(call, at + self._is_function(call), "dim", "axis")
-        return (given is None or number(given) == 0) and self._are_rows(self._operands(call)[0])
+        """Whether a call folds the rows of its tensor: no dimension is given, or that of the samples."""
+        given, of = argument_at(call, at + self._is_function(call), "dim", "axis"), self._operands(call)[0]
+        place = 0 if self._is_number_each(of) else self._rows.place(of)
+        return place is not None and (given is None or number(given) == place)
 
     def _is_mean(self, node: ast.expr, depth: int = 4) -> bool:
         """Whether an expression is a mean over the rows, or made of such ones and what all batches have."""
@@ -117,6 +118,9 @@ class BatchStatistics:
 
     def _are_rows(self, node: ast.expr) -> bool:
         return self._rows.are(node) or self._is_number_each(node)
+
+    def _has_rows(self, node: ast.expr) -> bool:
+        return self._is_number_each(node) or self._rows.place(node) is not None
 
     def _is_number_each(self, node: ast.expr, depth: int = 4) -> bool:
         """Whether an expression certainly has one number for each sample, or each of its places: `losses.view(-1)`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.tensors import MOVES
+from migrate.analysis.arguments import turns
+from migrate.analysis.known.tensors import MOVES, TURNING
 from migrate.analysis.roles import ROWS
 from migrate.analysis.syntax import argument_at, rows_of
 from migrate.analysis.units import Function
@@ -74,9 +75,35 @@ class SampleRows:
             return dimension(call) != 0 and all(self.are(each, seen) for each in self._joined(call.args[0]))
         if names & (_SCALING | _SPLITTING) and call.args:
             return self.are(call.args[0], seen)
+        if (turned := self._turned(call)) is not None:
+            is_method = turned is not _first_given(call)
+            return not turns(name_of(call), call, is_method=is_method) and self.are(turned, seen)
         if not isinstance(call.func, ast.Attribute):
             return False
         return _keeps_rows(call, call.func) and self.are(call.func.value, seen)
+
+    def place(self, node: ast.expr, depth: int = 4) -> int | None:
+        """Which dimension of a tensor certainly is the samples: 1 of `x.t()`, 2 of `x.permute(1, 2, 0)`."""
+        if depth == 0:
+            return None
+        if self.are(node):
+            return 0
+        if isinstance(node, ast.Name):
+            places = {self.place(value, depth - 1) for value in self._parts.assigned(node)}
+            return places.pop() if len(places) == 1 else None
+        turned = self._turned(node)
+        inner = self.place(turned, depth - 1) if turned is not None else None
+        return None if inner is None else _turned_to(node, inner, is_method=turned is not _first_given(node))
+
+    def _turned(self, node: ast.expr) -> ast.expr | None:
+        """What a call turns, or an attribute: `x.transpose(0, 1)`, `torch.permute(x, (1, 0))`, `x.T`."""
+        if isinstance(node, ast.Attribute):
+            return node.value if node.attr == "T" else None
+        if not isinstance(node, ast.Call) or name_of(node) not in TURNING or self._facts.targets(node):
+            return None
+        if any(name.startswith("torch.") for name in called_by_name(self._facts, node)):
+            return _first_given(node)
+        return node.func.value if isinstance(node.func, ast.Attribute) else None
 
     def _split(self, name: ast.Name) -> list[ast.expr]:
         """What is cut into pieces of which a name is one: `a, b = torch.split(x, n)`."""
@@ -111,6 +138,30 @@ def dimension(call: ast.Call, at: int = 1) -> object:
     """The number of the dimension that a call is given; 0 where it is given none."""
     given = argument_at(call, at, "dim", "axis")
     return number(given) if given is not None else 0
+
+
+def _first_given(node: ast.expr) -> ast.expr | None:
+    return node.args[0] if isinstance(node, ast.Call) and node.args else None
+
+
+def _turned_to(node: ast.expr, place: int, *, is_method: bool) -> int | None:
+    """Where a dimension of a tensor stands that a call turns, or an attribute; None if that is not written there."""
+    given = node.args[0 if is_method else 1 :] if isinstance(node, ast.Call) else []
+    if not given:  # of two dimensions: `x.t()`, `x.T`
+        is_whole = isinstance(node, ast.Attribute) or name_of(node) == "t"
+        return 1 - place if is_whole and place < _OF_A_MATRIX else None
+    dims = [number(each) for one in given for each in (one.elts if isinstance(one, (ast.Tuple, ast.List)) else [one])]
+    if name_of(node) == "permute":
+        return dims.index(place) if place in dims else None
+    if name_of(node) not in _SWAPPING or len(dims) != _OF_A_MATRIX or any(str(dim).startswith("-") for dim in dims):
+        return None
+    swapped = dict(zip(dims, reversed(dims), strict=True)).get(place, place)
+    return swapped if isinstance(swapped, int) else None
+
+
+_OF_A_MATRIX = 2  # dimensions
+#: Swap two dimensions.
+_SWAPPING = frozenset("transpose swapaxes swapdims".split())
 
 
 def _keeps_rows(call: ast.Call, func: ast.Attribute) -> bool:

@@ -24,8 +24,14 @@ class Hardest(nn.Module):
         return worst[:2].mean()
 
 
+class Spread(nn.Module):
+    def forward(self, given):
+        deviation = given.unsqueeze(1).transpose(1, 2).std(0)
+        return deviation.mean()
+
+
 each = nn.MSELoss(reduction="none")
-root, hardest = Root(), Hardest()
+root, hardest, spread = Root(), Hardest(), Spread()
 weight = 0.5
 """
 
@@ -47,6 +53,12 @@ GOING_ON = {
     "a variance": "loss = loss + torch.var(output)",
     "rows that are centred": "centred = output - output.mean(0)\nloss = centred.abs().mean()",
     "means of two groups": "loss = loss + (output.mean(0) - model(x + 1).mean(dim=0)).pow(2).sum()",
+    "rows that are turned": "rows = output[:, None].transpose(1, 2)\nloss = (rows - rows.mean(0)).abs().mean()",
+    "rows that are turned by a function": "loss = loss + torch.permute(output[:, None], (0, 2, 1)).std(0).mean()",
+    "over the samples where they stand": "loss = loss + output.t().std(1).mean()",
+    "over the samples behind the others": "loss = loss + output[:, None].permute(1, 2, 0).var(dim=2).mean()",
+    "of columns": "columns = output.T\nloss = loss + (columns - columns.mean(1, keepdim=True)).abs().mean()",
+    "turned in a loss of its own": "loss = loss + spread(output)",
     "the largest": EACH + "loss = torch.topk(errors, 2)[0].mean()",
     "the largest, by a method": EACH + "worst, _ = errors.topk(2)\nloss = worst.mean()",
     "the largest of a loss function's": "errors = each(output, y).flatten()\nloss = errors.max()",
@@ -55,7 +67,7 @@ GOING_ON = {
     "in a loss of its own": "loss = root(output, y)",
     "the largest in a loss of its own": "loss = hardest(output, y)",
 }
-INSIDE = ("return torch.sqrt(", "worst, places = torch.sort(")
+INSIDE = ("return torch.sqrt(", "deviation = ", "worst, places = torch.sort(")
 
 
 @pytest.mark.parametrize("name", GOING_ON)
@@ -78,6 +90,9 @@ ROW_BY_ROW = {
     "a mean with a factor": "loss = weight * criterion(output, y) + 0.1 * output.mean(0).sum()",
     "the order in each row": "loss = loss + output.sort(1)[0][:, 0].mean()",
     "the deviation of each row": "loss = loss + output.std(1, unbiased=False).mean()",
+    "the deviation of each row that is turned": "loss = loss + output.t().std(0).mean() + output.T.std(dim=0).mean()",
+    "other dimensions behind the samples": "loss = loss + output[:, None].transpose(1, 2).std(1).mean()",
+    "dimensions from the end": "loss = loss + output.transpose(-2, -1).std(0).mean()",
     "weights": "loss = loss + model.weight.norm() + torch.sqrt(model.weight.mean() ** 2 + 1)",
     "a size": "loss = loss / x.size(1) ** 0.5",
     "what is only shown": "print(torch.sqrt(criterion(output, y)).item())",

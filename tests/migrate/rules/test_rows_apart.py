@@ -89,6 +89,42 @@ class Net(nn.Linear):
 """
 
 
+TURNED = {
+    "by a method": "x = x.transpose(0, 1)",
+    "by a function": "x = torch.transpose(x, 0, 1)",
+    "in another order": "x = torch.permute(x, (1, 0))",
+    "dimensions from the end": "x = x.transpose(-2, -1)",
+    "an attribute": "x = x.T",
+    "by a rule": "x = torch.einsum('bi->ib', x)",
+    "the halves of a batch": "x, other = torch.chunk(x, 2)",
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_samples_that_are_turned_away_are_whole(convert_text, name):
+    report, result = convert_text(SOURCE.format(model=ROWS, before=TURNED[name], forward=FORWARD))
+
+    assert "gather" not in result
+    assert any("no row for each sample" in finding.message for finding in report.findings)
+
+
+TURNED_BEHIND = {
+    "by a method": "x = x.transpose(1, 2)",
+    "a dimension from the end": "x = x.transpose(1, -1)",
+    "by a function": "x = torch.permute(x, (0, 2, 1))",
+    "one that moves": "x = x.movedim(1, 2)",
+    "by a rule": "x = torch.einsum('bij->bji', x)",
+    "the halves of each sample": "x, other = x.chunk(2, dim=1)",
+}
+
+
+@pytest.mark.parametrize("name", TURNED_BEHIND)
+def test_dimensions_that_are_turned_behind_the_samples_are_shared_out(convert_text, name):
+    _, result = convert_text(SOURCE.format(model=ROWS, before=TURNED_BEHIND[name], forward=FORWARD))
+
+    assert "out, y = accelerator.gather_for_metrics((out, y))" in result
+
+
 def test_samples_that_are_no_longer_the_first_dimension(convert_text):
     source = SOURCE.replace("nn.functional.mse_loss(model(x), y).backward()", "model(x)[0].backward()")
     forward = "found, _ = model(x)\n        total += found.item()"
