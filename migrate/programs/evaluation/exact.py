@@ -38,6 +38,7 @@ from migrate.programs.evaluation.judging import is_model_call, judging, model_ca
 from migrate.programs.evaluation.late import counting_late
 from migrate.programs.evaluation.one_row import drops_rows
 from migrate.programs.evaluation.reading import first_read, names_of, read_after
+from migrate.programs.evaluation.turned_inside import turns_samples
 from migrate.programs.evaluation.verdicts import InFull, Shared
 from migrate.programs.processes.clocks import own_test
 from migrate.programs.processes.junctions import junctions
@@ -307,6 +308,10 @@ def _check_beside(facts: Facts, loop: LoopFact, forward: Forward) -> None:
     for going_by_rows in (mixes_rows, drops_rows, says_rows):
         if why := going_by_rows(facts, forward.before, forward.statement):
             raise NotShared(why)
+    stored = [name.id for name in names_of(forward.statement) if isinstance(name.ctx, ast.Store)]
+    read = [n for n in stored if first_read(n, forward.later, forward.inside) or read_after(facts, loop, n)]
+    if why := turns_samples(facts, forward.statement, read):
+        raise NotShared(why)
 
 
 def _names(facts: Facts, loop: LoopFact, forward: Forward) -> tuple[str, ...]:
