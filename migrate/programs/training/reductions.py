@@ -135,13 +135,17 @@ def _is(node: ast.expr | None, value: object) -> bool:
 
 
 def folded_by_hand(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.expr, str]]:
-    """Where a loss is summed over the batch, or is a mean over some of it: `(x * mask).sum() / mask.sum()`."""
+    """Where a loss is summed over the batch, or is a mean over some of it: `(x * mask).sum() / mask.sum()`.
+
+    And where it is divided by the samples more often than it is summed over them: `error.sum() / len(x) ** 2`.
+    """
     seen: set[ast.AST] = set()
     told: set[str] = set()
     for call in loop.backwards if loop.loaders else ():
         if isinstance(call.func, ast.Attribute):
             for node in _parts(facts, call.func.value, _DEEPEST, seen):
-                why = _SUM if _is_sum(facts, node) or _is_times_batch(facts, node) else _OF_A_PART
+                why = _AGAIN if _divides_again(facts, node) else _OF_A_PART
+                why = _SUM if _is_sum(facts, node) or _is_times_batch(facts, node) else why
                 if why is _SUM or why not in told:
                     told.add(why)
                     yield node, why
@@ -149,6 +153,10 @@ def folded_by_hand(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.expr, str
 
 _SUM = "this loss is a sum: N processes average their gradients, which divides it by N"
 _OF_A_PART = "this loss is a mean over a part of the batch: that of N processes' batches is not the mean of their means"
+_AGAIN = (
+    "this loss is divided by the number of samples more than once: each of N processes has fewer of them, and divides "
+    "by fewer"
+)
 _DEEPEST = 5  # names and functions between a sum and the loss
 _NEAR = 3  # names between a sum and what divides it
 
@@ -158,12 +166,14 @@ def _parts(facts: Facts, node: ast.expr, depth: int, seen: set[ast.AST]) -> Iter
     if depth < 0 or node in seen:
         return
     seen.add(node)
-    if _is_sum(facts, node) or _is_mean_of_chosen(facts, node) or _is_times_batch(facts, node):
+    is_folded = _is_sum(facts, node) or _is_mean_of_chosen(facts, node) or _is_times_batch(facts, node)
+    if is_folded or _divides_again(facts, node):
         yield node
     elif (by := _divided_in_place(facts, node)) and _sums(facts, node, _NEAR):
         yield from (each for each in by if _sums(facts, each, _NEAR))
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _sums(facts, node.left, _NEAR):
-        if _sums(facts, node.right, _NEAR):
+        is_product = isinstance(node.right, ast.BinOp) and is_size(facts, node.right)
+        if _sums(facts, node.right, _NEAR) and not (is_product and _how_often(facts, node.right)):
             yield node
         elif isinstance(node.right, ast.Constant):  # whatever the batch has: `loss.sum() / 1000`
             yield from _parts(facts, node.left, depth, seen)
@@ -267,6 +277,40 @@ def _is_times_batch(facts: Facts, node: ast.expr) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
         return False
     return any(_counts_rows(facts, side) for side in (node.left, node.right))
+
+
+def _divides_again(facts: Facts, node: ast.expr) -> bool:
+    """`error.sum() / len(x) ** 2`, `criterion(output, y) / len(x)`: the fewer samples, the larger it is."""
+    often, inner = 0.0, node
+    while isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Div):
+        often, inner = often + _how_often(facts, inner.right), inner.left
+    if not often:
+        return False
+    return often > 1 if _sums(facts, inner, _NEAR) else _is_mean(facts, inner, _NEAR)
+
+
+def _how_often(facts: Facts, node: ast.expr) -> float:
+    """How often a product has the number of samples for a factor."""
+    if _counts_rows(facts, node):
+        return 1
+    match node:
+        case ast.BinOp(of, ast.Pow(), ast.Constant(int() | float() as power)):
+            return power * _how_often(facts, of)
+        case ast.BinOp(left, ast.Mult(), right):
+            return _how_often(facts, left) + _how_often(facts, right)
+    return 0
+
+
+def _is_mean(facts: Facts, node: ast.expr, depth: int) -> bool:
+    """Whether an expression is a mean over the whole batch, by itself or by the name that it has."""
+    if isinstance(node, ast.Name) and depth > 0:
+        given = _given(facts, node)
+        return bool(given) and all(_is_mean(facts, value, depth - 1) for value in given)
+    if not isinstance(node, ast.Call) or not only(facts.values(node), Role.STATISTIC) or facts.targets(node):
+        return False
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "mean":
+        return len(node.args) == int("torch.mean" in called_by_name(facts, node)) and not node.keywords
+    return any(map(is_loss, facts.called(node))) and not node.keywords
 
 
 def _counts_rows(facts: Facts, node: ast.expr) -> bool:
