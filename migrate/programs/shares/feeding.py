@@ -144,7 +144,7 @@ def _changes(facts: Facts, method: Function, depth: int = _DEEPEST) -> bool:
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             kept = targets_of(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if ast.unparse(node.func.value) == own and depth and _hands_on(method, node):
+            if _root(node.func.value) == own and depth and _hands_on(method, node):
                 if any(_changes(facts, inner, depth - 1) for inner in facts.targets(node)):
                     return True
             is_growing = node.func.attr in GROWING and (node.args or node.keywords)
@@ -152,6 +152,11 @@ def _changes(facts: Facts, method: Function, depth: int = _DEEPEST) -> bool:
         if any(own in reads(target) and not isinstance(target, ast.Name) for target in kept):
             return True
     return False
+
+
+def _root(node: ast.expr) -> str:
+    """The object whose method is called, or that holds the one whose is: `self.add(x)`, `self.matrix.add(x)`."""
+    return ast.unparse(node.value if isinstance(node, ast.Attribute) else node)
 
 
 def _hands_on(method: Function, call: ast.Call) -> bool:

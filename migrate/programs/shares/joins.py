@@ -8,14 +8,14 @@ it is told in the report, and nothing may be decided by it (`left_over.py`).
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads, same, walk
 from migrate.analysis.units import Function
 from migrate.programs.shares.feeding import GROWING, classes, fed_by, receiver
 from migrate.programs.shares.meter_lists import lists_of_means
-from migrate.programs.shares.meters import meter_of
+from migrate.programs.shares.meters import emptied, meter_of
 from migrate.programs.values.asides import done
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ class Join:
     of_arrays: bool = False  # whether the sums begin as arrays of NumPy
     lists: tuple[str, ...] = ()  # of the means of batches, which are made one number by number
 
+    def below(self, way: str) -> Join:
+        """The same of what an object holds: `metric.confusion.matrix` of `metric`."""
+        sums = tuple(f"{way[1:]}.{name}" for name in self.sums)
+        derived = tuple((f"{way[1:]}.{name}", code.replace("{it}", f"{{it}}{way}")) for name, code in self.derived)
+        return replace(self, sums=sums, derived=derived)
+
 
 def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
     """The meters that can be joined after a training loop and are read there."""
@@ -49,10 +55,11 @@ def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
         anchor = _set_up_before(facts, loop, target, meter) if meter is not None else None
         if meter is None or anchor is None:
             continue
-        sums, lists = _summed(meter), tuple(lists_of_means(facts, loop, meter, calls))
+        way, inner = meter.innermost()
+        sums, lists = _summed(inner), tuple(lists_of_means(facts, loop, meter, calls) if inner is meter else ())
         if sums is None or not meter.sums <= {*sums, *lists}:
             continue
-        derived = _derived(meter, frozenset(sums))
+        derived = _derived(inner, frozenset(sums))
         reading = [n for n in _reading(facts, loop, target) if not _feeds(facts, n, meter)]
         inside = [n for n in reading if _is_within(facts, n, anchor)]
         is_read_early = any(not _is_within(facts, n, loop.node) for n in inside)
@@ -61,9 +68,9 @@ def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
         if derived is not None and _is_read_after(facts, reading, anchor, target) and not is_read_early:
             if not any(_resets(facts, n, meter) for n in inside):
                 is_asked = any(call not in done(facts.tree(call).statement(call)) for call in calls)
-                yield Join(
-                    target, anchor, sums, derived, bool(inside) or is_asked, _begin_as_arrays(facts, meter), lists
-                )
+                begins = _begin_as_arrays(facts, inner)
+                made = Join(target, anchor, sums, derived, bool(inside) or is_asked, begins, lists)
+                yield made.below(way) if way else made
 
 
 def apart(facts: Facts, loop: LoopFact, joined: Collection[Join]) -> dict[str, ast.Call]:
@@ -194,11 +201,13 @@ def _summed(meter: Meter) -> tuple[str, ...] | None:
     """The attributes that add up, in the order of the code; None if one of them grows otherwise than a list does."""
     found: dict[str, bool] = {}
     for name in sorted(meter.feeds):
-        for node in walk(_method(meter, name).node):
+        unit = _method(meter, name)
+        own = unit.positional[0].arg
+        for node in walk(unit.node):
             grown = _added(node)
             if grown is not None:
                 found[grown] = True  # `self.steps += 1`, too
-            elif _grows_otherwise(node, meter.sums):
+            elif _grows_otherwise(node, meter.sums) or emptied(node, own) in meter.sums:
                 return None
     return tuple(found)
 

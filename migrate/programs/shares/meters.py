@@ -2,6 +2,7 @@
 
 A class is a meter if each of its methods does one of three things: it grows attributes by what it is given (feeds),
 sets them to constants (resets), or only reads them. One method of another kind, and the class is something else.
+So is one that makes such an object, and hands on to it what it is given: `self.confusion.add(predicted, target)`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads, writes
-from migrate.analysis.units import Function
+from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from migrate.analysis.units import Class
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,14 @@ class Meter:
     derived: frozenset[str]  # computed from the sums, or the last value itself
     feeds: frozenset[str]
     resets: frozenset[str]
+    inner: tuple[str, Meter] | None = None  # the attribute that holds the one that it hands all on to
+
+    def innermost(self) -> tuple[str, Meter]:
+        """The meter that adds up, and the way to it from here: `.confusion`; empty for itself."""
+        if self.inner is None:
+            return "", self
+        way, meter = self.inner[1].innermost()
+        return f".{self.inner[0]}{way}", meter
 
 
 @dataclass(slots=True)
@@ -42,7 +49,8 @@ class _Method:
 
 def meter_of(cls: Class) -> Meter | None:
     """What a class is as a meter; None if it is something else."""
-    if cls.library_bases() - {"builtins.object"} or len(cls.mro()) > 1:
+    others = (each for each in cls.mro() if each is not cls)
+    if cls.library_bases() - {"builtins.object"} or not all(map(_is_empty, others)):
         return None
     units = {n: v.unit for n, values in cls.names.items() for v in values if isinstance(v.unit, Function)}
     methods = {name: _method(unit) for name, unit in units.items()}
@@ -52,10 +60,77 @@ def meter_of(cls: Class) -> Meter | None:
     feeds = {name for name, method in methods.items() if method.grown.keys() & sums and name != "__init__"}
     resets = {n for n, m in methods.items() if n not in feeds and m.given.keys() & sums and _is_constant(m, sums)}
     rest = methods.keys() - feeds - resets - {"__init__"}
+    if (handing := _handing_on(cls, units)) is not None:
+        later = [method for name, method in methods.items() if name != "__init__"]
+        grown = {name for method in later for name in method.grown}  # `self.counts.add(x)` looks like that, too
+        is_all = grown <= {handing.innermost()[0].split(".")[1]} and not any(method.given for method in later)
+        return handing if is_all else None
+    begins = [
+        value for method in methods.values() for name in method.given.keys() & sums for value in method.given[name]
+    ]
+    if any(map(_is_above_zero, begins)):  # several processes would begin with as many times that
+        return None
     if not sums or any(methods[name].given.keys() & sums or methods[name].grown for name in rest):
         return None
     derived = {a for n, m in methods.items() if n in feeds for a in m.given} - sums
     return Meter(cls, frozenset(sums), frozenset(derived), frozenset(feeds), frozenset(resets - {"__init__"}))
+
+
+def _is_above_zero(value: ast.expr) -> bool:
+    """`self.count = 1`, `self.matrix = np.ones((n, n))`; what only keeps from dividing by zero counts as zero."""
+    if isinstance(value, ast.Call):
+        return getattr(value.func, "attr", getattr(value.func, "id", "")) in _ABOVE_ZERO
+    number = value.value if isinstance(value, ast.Constant) else None
+    return isinstance(number, (int, float)) and number > _SMALL
+
+
+_ABOVE_ZERO = frozenset("ones ones_like full full_like eye identity".split())
+_SMALL = 1e-4
+
+
+def _is_empty(cls: Class) -> bool:
+    """Whether the methods of a base only say what there is to be: `def reset(self): raise NotImplementedError`."""
+    units = [value.unit for values in cls.names.values() for value in values]
+    bodies = [unit.body for unit in units if isinstance(unit, Function)]
+    return all(isinstance(each, (ast.Pass, ast.Raise, ast.Expr)) and not _calls(each) for b in bodies for each in b)
+
+
+def _calls(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant)
+
+
+def _handing_on(cls: Class, units: dict[str, Function]) -> Meter | None:
+    """What a class is as a meter that hands all on to the one that it makes; None if it does not."""
+    made = list(_made_meters(cls, units["__init__"])) if "__init__" in units else []
+    if len(made) != 1:
+        return None
+    (name, inner), feeds, resets = made[0], set[str](), set[str]()
+    for method, unit in units.items():
+        asked = set(_asked_of(unit, name))
+        if method != "__init__" and asked & (inner.feeds | inner.resets):
+            (feeds if asked <= inner.feeds else resets).add(method)
+            if not (asked <= inner.feeds or asked <= inner.resets):
+                return None
+    return Meter(cls, inner.sums, inner.derived, frozenset(feeds), frozenset(resets), (name, inner)) if feeds else None
+
+
+def _made_meters(cls: Class, begins: Function) -> Iterator[tuple[str, Meter]]:
+    """The attributes that are given a meter of a class of the project when an object is made."""
+    for node in ast.walk(begins.node):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
+            units = [value.unit for value in cls.module.names.get(node.value.func.id, ())]
+            found = [meter_of(unit) for unit in units if isinstance(unit, Class) and unit is not cls]
+            name = _own(node.targets[0], begins.positional[0].arg)
+            if name is not None and len(units) == len(found) == 1 and found[0] is not None:
+                yield name, found[0]
+
+
+def _asked_of(unit: Function, name: str) -> Iterator[str]:
+    """The methods that a method calls of what an attribute holds."""
+    own = unit.positional[0].arg if unit.positional else ""
+    for node in ast.walk(unit.node):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _own(node.func.value, own) == name:
+            yield node.func.attr
 
 
 def _method(unit: Function) -> _Method:
@@ -73,10 +148,23 @@ def _method(unit: Function) -> _Method:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWING:
             if name := _own(node.func.value, own):
                 method.grown.setdefault(name, []).extend(node.args)
+        elif (name := emptied(node, own)) is not None:
+            method.given.setdefault(name, []).append(ast.Constant(0))
         elif isinstance(node, (ast.For, ast.While, ast.With, ast.Global)) and method.parameters:
             method.is_odd = method.is_odd or not _is_over_rows(node)
     method.parameters |= _made_of(unit, parameters)
     return method
+
+
+def emptied(node: ast.AST, own: str) -> str | None:
+    """The attribute that holds what is set to zero where it stands: `self.matrix.fill(0)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    is_zero = all(isinstance(argument, ast.Constant) and argument.value == 0 for argument in node.args)
+    return _own(node.func.value, own) if node.func.attr in _EMPTYING and is_zero else None
+
+
+_EMPTYING = frozenset({"fill", "fill_", "zero_"})
 
 
 def _is_over_rows(node: ast.AST) -> bool:
@@ -120,11 +208,17 @@ def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.e
 def _assigned(method: _Method, target: ast.expr, value: ast.expr, own: str) -> None:
     name = _own(target, own)
     if name is None:
-        method.is_odd = method.is_odd or isinstance(target, (ast.Attribute, ast.Subscript))
+        method.is_odd = method.is_odd or not (isinstance(target, ast.Name) or _is_zero_of_local(target, value, own))
     elif any(_own(inner, own) == name for inner in ast.walk(value)):  # self.sum = self.sum + x
         method.grown.setdefault(name, []).append(value)
     else:
         method.given.setdefault(name, []).append(value)
+
+
+def _is_zero_of_local(target: ast.expr, value: ast.expr, own: str) -> bool:
+    """`matrix[:, ignored] = 0`: of the sums of all processes that is what it is of one's."""
+    of = target.value if isinstance(target, ast.Subscript) else None
+    return isinstance(of, ast.Name) and of.id != own and isinstance(value, ast.Constant) and value.value == 0
 
 
 def _own(node: ast.AST, own: str) -> str | None:

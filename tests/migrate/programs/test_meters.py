@@ -31,11 +31,12 @@ losses.update(3, 2)
 
 @pytest.fixture
 def meter(analysed):
-    """What the only class of a source is as a meter."""
+    """What the only class of a source, or the one of a name, is as a meter."""
 
-    def find(source):
+    def find(source, name=""):
         facts, _ = analysed(source)
-        (cls,) = {unit.owner for unit in facts.functions if unit.owner is not None}
+        owners = {unit.owner for unit in facts.functions if unit.owner is not None}
+        (cls,) = {owner for owner in owners if name in ("", owner.node.name)}
         return meter_of(cls)
 
     return find
@@ -111,7 +112,68 @@ def test_a_matrix_that_what_is_given_is_counted_in(meter, name):
     assert (matrix.sums, matrix.feeds, matrix.resets) == ({"matrix"}, {"update"}, {"reset"})
 
 
+FILLED = {"an array": "self.matrix.fill(0)", "a tensor": "self.matrix.zero_()"}
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_one_that_is_emptied_where_it_stands(meter, name):
+    source = MATRIX.format(update=UPDATES["by names"])
+    source = source.replace("self.matrix = np.zeros((self.n, self.n))", FILLED[name])
+    matrix = meter(source)
+
+    assert (matrix.sums, matrix.feeds, matrix.resets) == ({"matrix"}, {"update"}, {"reset"})
+
+
+def test_one_that_says_what_its_base_only_names(meter):
+    base = (
+        "class Metric:\n    def reset(self):\n        pass\n    def update(self, *given):\n        raise ValueError\n"
+    )
+    source = MATRIX.format(update=UPDATES["by names"]).replace("class Matrix:", base + "class Matrix(Metric):")
+
+    assert meter(source, "Matrix").feeds == {"update"}
+    assert meter(source.replace("        pass", "        self.n = 0"), "Matrix") is None
+
+
+HANDING_ON = """
+class Overlap:
+    def __init__(self, n):
+        self.counts = Matrix(n)
+    def {name}(self, preds, targets):
+        self.counts.update(preds.view(-1), targets.view(-1))
+    def reset(self):
+        {reset}
+    def value(self):
+        matrix = self.counts.matrix
+        matrix[:, 0] = 0
+        return matrix.diag().sum() / matrix.sum()
+overlap = Overlap(2)
+overlap.{name}(a, b)
+"""
+
+
+@pytest.mark.parametrize("name", ["update", "add", "__call__"])
+def test_one_that_hands_on_what_it_is_given(meter, name):
+    source = MATRIX.format(update=UPDATES["by names"])
+    overlap = meter(source + HANDING_ON.format(name=name, reset="self.counts.reset()"), "Overlap")
+
+    assert (overlap.feeds, overlap.resets) == ({name}, {"reset"})
+    way, matrix = overlap.innermost()
+    assert (way, matrix.cls.node.name, matrix.sums) == (".counts", "Matrix", {"matrix"})
+
+
+@pytest.mark.parametrize("reset", ["self.counts.reset()\n        self.steps = 0", "self.counts = None"])
+def test_one_that_keeps_something_else_as_well_is_none(meter, reset):
+    source = MATRIX.format(update=UPDATES["by names"])
+
+    assert meter(source + HANDING_ON.format(name="add", reset=reset), "Overlap") is None
+
+
 OTHERS = {
+    "one that begins above zero": MATRIX.format(update=UPDATES["by names"]).replace("np.zeros", "np.ones"),
+    "one that counts from one": AVERAGE.replace("self.count = 0", "self.count = 1") + USE,
+    "one that is filled with something": MATRIX.format(update=UPDATES["by names"]).replace(
+        "self.matrix = np.zeros((self.n, self.n))\nmatrix", "self.matrix.fill(1)\n        self.matrix[0] = 1\nmatrix"
+    ),
     "a counter of its own": "class A:\n    def step(self, x):\n        self.n += 1\nA().step(3)",
     "something that trains": (
         "class A:\n    def step(self, x):\n        for y in x:\n            self.total += y\nA().step(loader)"
