@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import arguments, reads, targets_of, walk
+from migrate.analysis.syntax import COMPREHENSIONS, arguments, reads, targets_of, walk
 from migrate.analysis.units import Class
 from migrate.programs.shares.meters import meter_of
 from migrate.programs.shares.own_places import holds_own_parts
@@ -92,7 +92,8 @@ def _is_feeding(facts: Facts, loop: LoopFact, call: ast.Call) -> bool:
     is_named = isinstance(of, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(of) != "self"
     if not is_named or not any(classes(facts, call)):
         return False
-    if not any(_changes(facts, method) for method in facts.targets(call)):
+    counts = not _is_always(facts, loop, call)
+    if not any(_changes(facts, method, counts=counts) for method in facts.targets(call)):
         return False
     return of is not call.func or _is_fed_by_call(facts, loop, call)
 
@@ -136,22 +137,45 @@ def _holder(over: ast.expr, target: ast.expr, name: str) -> ast.expr | None:
     return over.args[at] if over.args and isinstance(over.args[at], (ast.Name, ast.Attribute)) else None
 
 
-def _changes(facts: Facts, method: Function, depth: int = _DEEPEST) -> bool:
-    """Whether a method changes its object, or what that holds: itself, or by another that it hands something on to."""
+def _is_always(facts: Facts, loop: LoopFact, call: ast.Call) -> bool:
+    """Whether each step of a loop comes to a call, and once."""
+    for above in facts.tree(call).up(call):
+        if above is loop.node:
+            return True
+        if not isinstance(above, (ast.expr, ast.With, ast.Assign, ast.AugAssign, ast.Expr)):
+            return False
+        if isinstance(above, (ast.IfExp, ast.BoolOp, ast.Lambda, *COMPREHENSIONS)):
+            return False
+    return False
+
+
+def _changes(facts: Facts, method: Function, depth: int = _DEEPEST, *, counts: bool) -> bool:
+    """Whether a method changes its object, or what that holds: itself, or by another that it hands something on to.
+
+    `counts`: whether the processes may come to it at other times, so that its steps, `self.steps += 1`, are their own.
+    """
     own = method.positional[0].arg if method.positional else ""
+    counts = counts or any(isinstance(node, ast.Return) and node not in method.body for node in walk(method.node))
     for node in walk(method.node):
         kept: list[ast.expr] = []
+        is_always = not counts and isinstance(node, (ast.expr, ast.stmt)) and _statement(facts, node) in method.body
+        if is_always and isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant):
+            continue
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             kept = targets_of(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if _root(node.func.value) == own and depth and _hands_on(method, node):
-                if any(_changes(facts, inner, depth - 1) for inner in facts.targets(node)):
+                if any(_changes(facts, inner, depth - 1, counts=not is_always) for inner in facts.targets(node)):
                     return True
             is_growing = node.func.attr in GROWING and (node.args or node.keywords)
             kept = [node.func.value] if is_growing else []
         if any(own in reads(target) and not isinstance(target, ast.Name) for target in kept):
             return True
     return False
+
+
+def _statement(facts: Facts, node: ast.AST) -> ast.stmt:
+    return node if isinstance(node, ast.stmt) else facts.tree(node).statement(node)
 
 
 def _root(node: ast.expr) -> str:

@@ -183,3 +183,60 @@ def test_what_goes_through_a_list_of_one_process_own_says_so(programs):
     report = run_text(source[0].encode(), "program.py", Options())
 
     assert "kept, read after this loop, is of one process's share of the data" in notes(report)
+
+
+TRAINER = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(4, 4)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.steps = 0
+
+    def forward(self, x):
+        self.steps += 1
+        return self.net(x)
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        loss = nn.functional.mse_loss(self.forward(x), y)
+        {early}
+        loss.backward()
+        self.optimizer.step()
+        {count}
+
+
+loader = DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8, 4)), batch_size=4)
+trainer = Trainer()
+for x, y in loader:
+    trainer.step(x, y)
+    {after}
+    if trainer.steps % 4 == 0:
+        torch.save(trainer.net.state_dict(), "net.pt")
+"""
+
+
+def test_steps_that_all_processes_count_alike_may_decide(convert_text):
+    report, result = convert_text(TRAINER.format(early="pass", count="self.steps += 1", after="pass"))
+
+    assert "accelerator.save(" in result
+    assert not [finding for finding in report.findings if finding.code == "MIG122"]
+
+
+OWN_COUNTS = {
+    "by the batch": {"count": "if loss.item() > 1:\n            self.steps += 1"},
+    "left early": {"early": "if loss.item() > 1:\n            return", "count": "self.steps += 1"},
+    "called by the batch": {"after": "if y.sum() > 1:\n        trainer.forward(x)"},
+}
+
+
+@pytest.mark.parametrize("name", OWN_COUNTS)
+def test_steps_that_each_process_counts_by_its_batches_may_not(convert_text, name):
+    source = TRAINER.format(**({"early": "pass", "count": "pass", "after": "pass"} | OWN_COUNTS[name]))
+    report, _ = convert_text(source)
+
+    assert [finding for finding in report.findings if finding.code == "MIG122"]
