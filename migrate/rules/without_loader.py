@@ -12,6 +12,8 @@ So it is with a loader whose batches are zipped with rows that the program deals
 the number of the batch (`weights[i * size:(i + 1) * size]`): it stays whole.
 Several models of a class that makes its own optimizer stay as they are there, since nobody has a name for each of them:
 only their optimizers are prepared, and all processes must draw the same.
+A data set whose `__getitem__` draws a sample whatever number it is asked for is told, too: the numbers are shared out,
+and with one seed all processes draw the same.
 A loader that is gone through in an expression (`[step(x, y) for x, y in loader]`) is none that is shared out, either.
 What to do: put the data into a torch.utils.data.DataLoader and loop over it, and every process gets its share.
 Refused: data sources of libraries that go to a GPU by themselves; and, without a seed, decisions by what one process
@@ -26,6 +28,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments
+from migrate.analysis.units import Class
+from migrate.programs.chance.calls import draws_beside_number
 from migrate.programs.device.cpu_alone import names_cpu_alone
 from migrate.programs.processes.replicas import ON_CPU, differs, without_loader
 from migrate.programs.reach.uncalled import called, nobody_gives
@@ -53,6 +57,7 @@ _IN_EXPRESSION = (
 @rule("MIG903", optional=True)
 def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
     """Say once what that means on several processes."""
+    _drawn_beside_numbers(conversion, draft)
     loops = without_loader(conversion.program)
     if not loops:
         return
@@ -78,6 +83,20 @@ def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
             conversion.placement.accelerator.statement,
             "the program names no device, so it stays on the CPU",
             "move its tensors to accelerator.device and take cpu=True out",
+        )
+
+
+def _drawn_beside_numbers(conversion: Conversion, draft: Draft) -> None:
+    """Data sets of a training that draw a sample whatever number they are asked for: the numbers alone are dealt."""
+    facts = conversion.facts
+    sets = {v.unit for loader in conversion.program.training_loaders for v in facts.over(loader)}
+    found = {draws_beside_number(facts, cls) for cls in sets if isinstance(cls, Class)}
+    for unit in sorted((unit for unit in found if unit is not None), key=lambda unit: unit.node.lineno):
+        draft.note(
+            unit.node,
+            f"where the program is seeded, every process draws the same samples: {unit.name}() does not go by "
+            f"`{unit.positional[1].arg}`",
+            "set_seed(seed, device_specific=True) once the accelerator is made, or draw by that number",
         )
 
 

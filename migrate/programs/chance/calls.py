@@ -53,6 +53,18 @@ def draws_samples(facts: Facts, cls: Class) -> str | None:
     return f"{cls.node.name}.{drawing.name}() draws what its samples are" if drawing is not None else None
 
 
+def draws_beside_number(facts: Facts, cls: Class) -> Function | None:
+    """The method by which a data set of the project draws its samples, whatever number it is asked for."""
+    if not any(_draws(facts, unit, set()) for unit in _of_samples(cls)):
+        return None
+    for unit in (value.unit for value in cls.lookup("__getitem__")):
+        if isinstance(unit, Function) and len(unit.positional) > 1:
+            number = unit.positional[1].arg
+            if not any(isinstance(node, ast.Name) and node.id == number for node in ast.walk(unit.node)):
+                return unit
+    return None
+
+
 def drawn_for_samples(facts: Facts, cls: Class) -> set[str]:
     """The libraries from whose streams a data set of the project draws when it gets a sample."""
     nodes = (node for unit in reached(facts, _of_samples(cls)) for node in facts.own(unit))
