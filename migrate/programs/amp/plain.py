@@ -56,6 +56,10 @@ class _Plain(ast.NodeTransformer):
     def visit_Pass(self, node: ast.Pass) -> None:
         return None
 
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        """`from torch.cuda.amp import autocast`, where that is needed."""
+        return None if (node.module or "").startswith(("torch.cuda.amp", "torch.amp")) else node
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         method = self._method(node)
         self.generic_visit(node)

@@ -165,3 +165,51 @@ def test_an_object_that_may_keep_another_scales_by_hand(convert_text, kept, earl
     assert [finding.code for finding in report.findings if "scaling its losses by hand" in finding.message] == [
         "MIG106"
     ]
+
+
+BRANCHES = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def fit(model, optimizer, loader, fp16, scaler):
+    for x, y in loader:
+        optimizer.zero_grad()
+        if not fp16:
+            loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+        else:
+            from {module} import {name}
+            with torch.cuda.amp.autocast():
+                loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+
+fp16 = True
+loader = DataLoader(TensorDataset(torch.ones(16, 2), torch.ones(16, 1)), batch_size=4)
+model = nn.Linear(2, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+if fp16:
+    scaler = torch.cuda.amp.GradScaler()
+else:
+    scaler = None
+for epoch in range(2):
+    fit(model, optimizer, loader, fp16, scaler)
+"""
+
+
+def test_a_branch_that_imports_what_it_needs_of_amp_says_the_same(convert_text):
+    _, changed = convert_text(BRANCHES.format(module="torch.cuda.amp", name="autocast"))
+    assert "fp16' if fp16 else 'no'" in changed.replace('"', "'")
+    assert "scaler" not in changed
+    assert changed.count("optimizer.step()") == 1
+
+
+def test_a_branch_that_imports_something_else_does_not(convert_text):
+    _, changed = convert_text(BRANCHES.format(module="time", name="sleep"))
+    assert "mixed_precision" not in changed
+    assert "scaler.step(optimizer)" in changed
