@@ -26,10 +26,10 @@ from migrate.programs.marker import TOLD, is_barrier, is_main, marks
 from migrate.programs.output.guards import (
     choices,
     dissolved,
-    exists,
     guards,
     has_accelerator,
     is_joint,
+    is_made_before,
     is_one_call,
     leaves,
     stands_in,
@@ -84,7 +84,7 @@ def _choose(draft: Draft, choice: ast.IfExp) -> set[int]:
 
 def _mark(conversion: Conversion, draft: Draft, mark: ast.Name) -> None:
     statement, asked = conversion.facts.tree(mark).statement(mark), conversion.facts.tree(mark).parents[mark]
-    if isinstance(asked, ast.Attribute) and asked.attr in TOLD and exists(conversion, mark):
+    if isinstance(asked, ast.Attribute) and asked.attr in TOLD and is_made_before(conversion, mark):
         draft.rewrite(asked, asked.attr)
         draft.add_import(asked, conversion.home_of(asked.attr), asked.attr)
     elif has_accelerator(conversion, mark):

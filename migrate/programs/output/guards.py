@@ -230,7 +230,7 @@ def _needs_all(conversion: Conversion, node: ast.stmt) -> bool:
     return not asked or not all(without_gradients(facts, call) for call in asked)
 
 
-def exists(conversion: Conversion, node: ast.AST) -> bool:
+def is_made_before(conversion: Conversion, node: ast.AST) -> bool:
     """Whether the accelerator exists where a node runs; it need not be at hand there."""
     with conversion.access.unchanged():
         return has_accelerator(conversion, node)

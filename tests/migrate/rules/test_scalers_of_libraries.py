@@ -33,9 +33,9 @@ def main():
 if __name__ == "__main__":
     main()
 """
-BACKWARD = "accelerator.backward(scaler.scale(loss))"
-STEP = "scaler.step(optimizer)\nscaler.update()"
-CLIPPED = "    scaler.unscale_(optimizer)\n    accelerator.clip_grad_norm_(model.parameters(), limit)"
+BACKWARD = "accelerator.backward(loss)"
+STEP = "optimizer.step()"
+CLIPPED = "    accelerator.clip_grad_norm_(model.parameters(), limit)"
 CHANGED = {
     "a step": ("scaler(loss, optimizer)", f"{BACKWARD}\n{STEP}"),
     "no limit": ("scaler(loss, optimizer, clip_grad=None, parameters=model.parameters())", f"{BACKWARD}\n{STEP}"),
@@ -45,11 +45,11 @@ CHANGED = {
     ),
     "clipped by a number": (
         "scaler(loss, optimizer, 1.0, parameters=model.parameters(), clip_mode='norm')",
-        f"{BACKWARD}\nscaler.unscale_(optimizer)\naccelerator.clip_grad_norm_(model.parameters(), 1.0)\n{STEP}",
+        f"{BACKWARD}\naccelerator.clip_grad_norm_(model.parameters(), 1.0)\n{STEP}",
     ),
     "twice": (
         "scaler(loss, optimizer, create_graph=limit > 0)",
-        f"accelerator.backward(scaler.scale(loss), create_graph=limit > 0)\n{STEP}",
+        f"accelerator.backward(loss, create_graph=limit > 0)\n{STEP}",
     ),
     "now and then": (
         "scaler(loss, optimizer, need_update=limit > 0)",
@@ -60,7 +60,7 @@ CHOSEN = {
     "clipped in another way": (
         "scaler(loss, optimizer, 1.0, parameters=model.parameters(), clip_mode='agc')",
         f"""{BACKWARD}
-scaler.unscale_(optimizer)
+accelerator.unscale_gradients(optimizer)
 timm.utils.dispatch_clip_grad(model.parameters(), 1.0, mode='agc')
 {STEP}""",
     ),
@@ -68,7 +68,7 @@ timm.utils.dispatch_clip_grad(model.parameters(), 1.0, mode='agc')
         "scaler(loss, optimizer, limit, parameters=model.parameters(), clip_mode=mode)",
         f"""{BACKWARD}
 if limit is not None:
-    scaler.unscale_(optimizer)
+    accelerator.unscale_gradients(optimizer)
     timm.utils.dispatch_clip_grad(model.parameters(), limit, mode=mode)
 {STEP}""",
     ),
@@ -98,7 +98,8 @@ def test_the_step_is_written_out(convert_text, name):
     _, result = convert_text(program(before))
 
     assert textwrap.indent(after, "        ") + "\n" in result
-    assert "    scaler = torch.cuda.amp.GradScaler()\n" in result
+    assert 'accelerator = Accelerator(mixed_precision="fp16")\n' in result
+    assert "def train(model, loader, optimizer, accelerator, limit=0):" in result
     assert "timm" not in result
 
 
