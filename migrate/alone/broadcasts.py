@@ -17,8 +17,6 @@ from migrate.analysis.syntax import argument_at
 from migrate.programs.marker import ACCELERATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from migrate.alone.world import World
 
 _STATE = ("parameters", "buffers", "named_parameters", "named_buffers", "state_dict")
@@ -40,12 +38,6 @@ class Broadcasts:
         call = statement.value if isinstance(statement, ast.Expr) else None
         sent = self._sent(call) if isinstance(call, ast.Call) else None
         return None if sent is None else f"{ACCELERATOR}.{sent}"
-
-    def kept(self, branch: ast.If, stays: list[ast.stmt]) -> Iterator[str]:
-        """What a branch that goes away, as only several processes come to it, sends."""
-        for statement in (*branch.body, *branch.orelse):
-            if statement not in stays and (text := self.instead(statement)) is not None:
-                yield text
 
     def _sent(self, call: ast.Call) -> str | None:
         names = {name.rpartition(".")[2] for name in self._world.facts.called(call) & TELLING}

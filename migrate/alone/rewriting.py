@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.alone import calls, devices, jobs, numbers, samplers, sharded_states, synchronized, tests
-from migrate.alone.broadcasts import Broadcasts
 from migrate.alone.kinds import is_affirmed
 from migrate.alone.own_sizes import OwnSizes
 from migrate.alone.prefixes import strip
@@ -57,7 +56,6 @@ class Rewriting:
         self._dealing = dealing
         self._sums = sums
         self._gatherings = gatherings
-        self._broadcasts = Broadcasts(world)
         self._scales = Scales(world, sums)
         self._own_sizes = OwnSizes(world, self._scales)
 
@@ -106,7 +104,7 @@ class Rewriting:
             return
         if isinstance(statement, _NESTED) and self._setups.is_gone(statement):
             self._pen.remove(statement)
-        elif (text := self._spoken(statement)) is not None:
+        elif (text := self._sums.instead(statement) or self._gatherings.instead(statement)) is not None:
             self._pen.replace(statement, text)
         elif isinstance(statement, (ast.If, ast.Assert)):
             self._asking(statement)
@@ -120,12 +118,6 @@ class Rewriting:
             self._pen.rewrite(statement.value, told(self._world, counted))
         else:
             self._inside(statement)
-
-    def _spoken(self, statement: ast.stmt) -> str | None:
-        """What the processes say to each other in a statement that goes on being said."""
-        return (
-            self._sums.instead(statement) or self._gatherings.instead(statement) or self._broadcasts.instead(statement)
-        )
 
     def _stays(self, statement: ast.ClassDef) -> bool:
         return self._sums.insides.is_unused(statement) or self._dealing.holds(statement)
@@ -147,11 +139,7 @@ class Rewriting:
         kept = tests.fold(self._world, self._pen, statement)
         if kept is not None:
             numbers, samplers = self._scales.kept(statement), self._samplers.kept(statement, kept)
-            synchronizing, sent = (
-                synchronized.kept(self._world, statement, kept),
-                self._broadcasts.kept(statement, kept),
-            )
-            for text in (*numbers, *samplers, *synchronizing, *sent):
+            for text in (*numbers, *samplers, *synchronized.kept(self._world, statement, kept)):
                 self._pen.before(statement, text)
             self._block(kept)
             return

@@ -73,10 +73,11 @@ class Sums:
     @cached_property
     def _staying(self) -> frozenset[ast.Call]:
         facts, modules = self._world.facts, self._world.modules
+        mine = [use.node for use in facts.calls_anywhere if use.unit.module in modules]
+        told = {*self.insides.calls, *filter(self._broadcasts.holds, mine)}
         if not self.stay:
-            return frozenset(self.insides.calls) | self.joined
-        mine = (use.node for use in facts.calls_anywhere if use.unit.module in modules)
-        return frozenset({*self.insides.calls, *(call for call in mine if facts.called(call) & SUMS)})
+            return frozenset(told) | self.joined
+        return frozenset({*told, *(call for call in mine if facts.called(call) & SUMS)})
 
     @cached_property
     def joined(self) -> frozenset[ast.Call]:

@@ -251,8 +251,9 @@ def _assigned(facts: Facts, statement: ast.stmt, target: str) -> list[ast.expr |
     if isinstance(statement, (ast.Assign, ast.AnnAssign)):
         if any(ast.unparse(each) == target for each in targets_of(statement)):
             return [statement.value]
-        parts = [part for part, _ in parts_given(facts, statement, target)]
-        return [None if part is statement.value else part for part in parts]
+        value, parts = statement.value, [part for part, _ in parts_given(facts, statement, target)]
+        is_seen = not isinstance(value, ast.Call) or len(facts.targets(value)) == len(facts.values(value.func))
+        return [None if part is value or not is_seen else part for part in parts]
     return [None]
 
 

@@ -86,6 +86,29 @@ def test_a_function_of_the_project_sends_what_it_is_given(convert_text):
     assert "        tell(stop)\n" in changed
 
 
+LEAVING = "    if not dist.is_initialized():\n        return\n    dist.broadcast(flag, src=0)"
+
+
+def test_a_function_that_one_process_leaves_goes_on_sending(convert_text, numbers_printed):
+    program = source("tell(stop)").replace("    dist.broadcast(flag, src=0)", LEAVING)
+    _, changed = convert_text(program)
+    assert "    if accelerator.num_processes == 1:\n        return\n    broadcast(flag)\n" in changed
+    assert numbers_printed(changed, 2) == [2.0]
+
+
+BRANCH = """if dist.get_world_size() > 1:
+            kept = [bool(stop.item()) if dist.get_rank() == 0 else None]
+            dist.broadcast_object_list(kept, src=0)
+            if dist.get_rank() != 0:
+                stop += float(kept[0])"""
+
+
+def test_a_branch_that_does_more_than_that_stays(convert_text, numbers_printed):
+    _, changed = convert_text(source(BRANCH))
+    assert "        if accelerator.num_processes > 1:\n            kept = [" in changed
+    assert numbers_printed(changed, 2) == [2.0]
+
+
 @pytest.mark.parametrize("asked", ["dist.get_world_size() > 1", "dist.is_initialized()"])
 def test_what_only_several_processes_send_is_sent(convert_text, asked):
     _, changed = convert_text(source(f"if {asked}:\n            dist.broadcast(stop, src=0)"))
