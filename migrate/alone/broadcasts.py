@@ -43,10 +43,8 @@ class Broadcasts:
         names = {name.rpartition(".")[2] for name in self._world.facts.called(call) & TELLING}
         if len(names) != 1 or not isinstance(self._world.facts.tree(call).parents[call], ast.Expr):
             return None
-        given, source = (
-            argument_at(call, 0, "tensor") or argument_at(call, 0, "object_list"),
-            argument_at(call, 1, "src"),
-        )
+        given = argument_at(call, 0, "tensor") or argument_at(call, 0, "object_list")
+        source = argument_at(call, 1, "src")
         is_main = source is None or (isinstance(source, ast.Constant) and source.value == 0)
         is_whole = len(call.args) <= 2 and not any(keyword.arg in _OTHERS for keyword in call.keywords)
         if not isinstance(given, (ast.Name, ast.Attribute)) or not is_main or not is_whole:

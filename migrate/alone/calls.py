@@ -39,6 +39,12 @@ _VARIABLES = frozenset(("MASTER_ADDR", "MASTER_PORT", *distributed.ENVIRONMENT))
 _TALKING = ("NCCL_", "GLOO_", "TORCH_NCCL_", "TORCH_GLOO_", "TORCH_DISTRIBUTED_", "SLURM_", "OMPI_")
 
 
+def is_of_some(call: ast.Call) -> bool:
+    """Whether only a group of processes takes part in a call, or nobody waits for what it gives."""
+    asked = (argument_at(call, 2, "group"), argument_at(call, 3, "async_op"))
+    return any(given is not None and ast.unparse(given) not in ("None", "False") for given in asked)
+
+
 def is_idle(world: World, statement: ast.stmt) -> bool:
     """Whether a statement only joins a group, or tells others what one process knows already."""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:

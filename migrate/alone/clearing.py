@@ -16,12 +16,12 @@ from migrate.alone.nothing import answered
 from migrate.alone.pairs import unpacked
 from migrate.alone.presence import STARRED, bound, imports_apex, is_known_star
 from migrate.alone.pure import is_pure, stripped
-from migrate.alone.uses import Uses, scopes
+from migrate.alone.uses import Uses
 from migrate.analysis.syntax import same, walk
 from migrate.programs.marker import ACCELERATOR, is_marked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from migrate.alone.pen import Pen
 
@@ -39,16 +39,17 @@ class Clearing:
 
     def run(self) -> None:
         """Plan what goes away in this round."""
+        given = self._before, self._now, self._pen
         steps: tuple[Callable[[], bool], ...] = (
             self._dead_ends,
-            lambda: tails(self._before, self._now, self._pen),
+            lambda: tails(*given),
             self._same,
             self._answers,
-            lambda: answered(self._before, self._now, self._pen),
-            lambda: elements(self._before, self._now, self._pen),
+            lambda: answered(*given),
+            lambda: elements(*given),
             self._aliases,
             self._names,
-            lambda: prints(self._before, self._now, self._pen),
+            lambda: prints(*given),
             self._attributes,
             self._parameters,
             self._empty,
@@ -117,7 +118,7 @@ class Clearing:
     def _aliases(self) -> bool:
         """`model_without_ddp = model`, once that was another object: one name is enough."""
         found = False
-        for path, scope, tree in self._scopes():
+        for path, scope, tree in self._now.scopes():
             for name, values in self._now.assigned(tree).items():
                 given = [value for value in values if isinstance(value, ast.Name)]
                 other = given[0] if len({v.id for v in given}) == 1 and len(given) == len(values) else None
@@ -137,7 +138,7 @@ class Clearing:
 
     def _names(self) -> bool:
         found = False
-        for path, scope, tree in self._scopes():
+        for path, scope, tree in self._now.scopes():
             listed = listed_until(tree) if isinstance(tree, ast.Module) else 0
             for name in self._now.assigned(tree):
                 if self._now.reads(tree, name):
@@ -157,11 +158,6 @@ class Clearing:
                     self._pen.remove(statement)
                     found = True
         return unpacked(self._before, self._now, self._pen) or found
-
-    def _scopes(self) -> Iterator[tuple[str, str, ast.AST]]:
-        for path, root in self._now.trees.items():
-            for scope, tree in scopes(root):
-                yield path, scope, tree
 
     def _attributes(self) -> bool:
         """`self.gpu_id = ...`, and options of the command line, that nothing reads any more."""

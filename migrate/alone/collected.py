@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.alone.calls import GATHERS, TENSOR_GATHERS
+from migrate.alone.calls import GATHERS, TENSOR_GATHERS, is_of_some
 from migrate.alone.gatherings import filled_above
+from migrate.alone.orders import is_same_between
 from migrate.analysis.syntax import argument_at, is_stored
 from migrate.programs.marker import ACCELERATOR
 
@@ -68,7 +69,7 @@ class Collecting:
         facts = self._world.facts
         tree, names, own = facts.tree(call), facts.called(call), argument_at(call, 1, "tensor")
         gathered = argument_at(call, 0, "tensor_list")
-        if not isinstance(gathered, ast.Name) or own is None or not names <= TENSOR_GATHERS or _is_of_some(call):
+        if not isinstance(gathered, ast.Name) or own is None or not names <= TENSOR_GATHERS or is_of_some(call):
             return None
         function, made = tree.function(call), filled_above(tree, gathered)
         named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == gathered.id]
@@ -80,27 +81,11 @@ class Collecting:
             return None
         is_joined = bool(facts.called(joined) & _JOINING) and _is_by_rows(joined) and joined.lineno > call.lineno
         is_plain = isinstance(tree.parents[call], ast.Expr) and isinstance(own, (ast.Name, ast.Attribute, ast.Call))
-        return (
-            Collected(made, joined, own) if is_joined and is_plain and _is_same(function, own, call, joined) else None
-        )
-
-
-def _is_of_some(call: ast.Call) -> bool:
-    """Whether only a group of processes takes part, or nobody waits for the rest."""
-    asked = (argument_at(call, 2, "group"), argument_at(call, 3, "async_op"))
-    return any(given is not None and ast.unparse(given) not in ("None", "False") for given in asked)
+        is_same = is_same_between(function, own, call.lineno, joined.lineno)
+        return Collected(made, joined, own) if is_joined and is_plain and is_same else None
 
 
 def _is_by_rows(joined: ast.Call) -> bool:
     """`torch.cat(parts)`, `torch.cat(parts, dim=0)`."""
     dim = argument_at(joined, 1, "dim") or argument_at(joined, 1, "axis")
     return len(joined.args) + len(joined.keywords) <= 2 and (dim is None or ast.unparse(dim) == "0")
-
-
-def _is_same(function: ast.AST, own: ast.expr, first: ast.Call, last: ast.Call) -> bool:
-    """Whether nothing is given to the names of an expression between two calls."""
-    names = {node.id for node in ast.walk(own) if isinstance(node, ast.Name)}
-    return not any(
-        isinstance(node, ast.Name) and node.id in names and is_stored(node) and first.lineno < node.lineno < last.lineno
-        for node in ast.walk(function)
-    )

@@ -17,10 +17,10 @@ def companions(facts: Facts, name: ast.expr) -> list[ast.Name] | None:
 
     A function that makes a loader may make one for each of its calls, so the reads of others are not these.
     """
-    tree = facts.tree(name)
-    names = [node for node in ast.walk(tree.function(name)) if isinstance(node, ast.Name)]
     if not isinstance(name, ast.Name):
         return None
+    tree = facts.tree(name)
+    names = [node for node in ast.walk(tree.function(name)) if isinstance(node, ast.Name)]
     stores = [tree.statement(node) for node in names if node.id == name.id and isinstance(node.ctx, ast.Store)]
     if len(stores) != 1 or not isinstance(given := stores[0], ast.Assign) or not isinstance(given.value, ast.Call):
         return None

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.nothing import reads_of_none
-from migrate.alone.uses import own, scopes
+from migrate.alone.uses import own
 
 if TYPE_CHECKING:
     from migrate.alone.pen import Pen
@@ -40,10 +40,10 @@ def elements(before: Uses, now: Uses, pen: Pen) -> bool:
 
 
 def _returned(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Tuple]:
-    """The tuples that a function gives back, all of one length; empty: it gives back something else."""
+    """The tuples of several parts that a function gives back, of one length; empty: it gives back something else."""
     inner = list(own(node))
     values = [each.value for each in inner if isinstance(each, ast.Return)]
-    found = [value for value in values if isinstance(value, ast.Tuple)]
+    found = [value for value in values if isinstance(value, ast.Tuple) and len(value.elts) > 1]
     is_plain = not any(isinstance(part, ast.Starred) for value in found for part in value.elts)
     is_one = len(found) == len(values) and len({len(value.elts) for value in found}) == 1
     return found if is_one and is_plain and not any(isinstance(each, _LAZY) for each in inner) else []
@@ -71,7 +71,7 @@ def _shorten(pen: Pen, parts: ast.Tuple, at: int) -> None:
 
 def _leave_none(now: Uses, pen: Pen, takers: list[ast.Assign], at: int) -> None:
     """What is still asked whether it is None goes on being that: `sampler = None`."""
-    trees = [tree for root in now.trees.values() for _, tree in scopes(root)]
+    trees = [tree for _, _, tree in now.scopes()]
     for taker in takers:
         target = taker.targets[0]
         assert isinstance(target, ast.Tuple)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.alone.uses import scopes
 from migrate.analysis.syntax import is_none, walk
 
 if TYPE_CHECKING:
@@ -17,11 +16,10 @@ if TYPE_CHECKING:
 
 def reads_of_none(before: Uses, now: Uses) -> Iterator[tuple[str, list[ast.Name]]]:
     """The reads of each name that has nothing but None, and had something before, with the path of the file."""
-    for path, root in now.trees.items():
-        for scope, tree in scopes(root):
-            for name, values in now.assigned(tree).items():
-                if values and all(map(is_none, values)) and before.had_other(path, scope, name):
-                    yield path, now.reads(tree, name)
+    for path, scope, tree in now.scopes():
+        for name, values in now.assigned(tree).items():
+            if values and all(map(is_none, values)) and before.had_other(path, scope, name):
+                yield path, now.reads(tree, name)
 
 
 def answered(before: Uses, now: Uses, pen: Pen) -> bool:

@@ -6,7 +6,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.bars import is_only_shown
-from migrate.alone.broadcasts import Broadcasts
 from migrate.alone.calls import BROADCAST, GATHERS, REDUCTIONS, SAME
 from migrate.alone.quantities import RANKS
 from migrate.analysis.known import distributed
@@ -64,11 +63,10 @@ def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings
 
 def _talking(world: World, sums: Sums, gatherings: Gatherings) -> Iterator[Refusal]:
     """What processes tell each other, and one process would not have to itself."""
-    broadcasts = Broadcasts(world)
     for use in world.facts.calls_anywhere:
         if use.unit.module not in world.modules or id(use.node) in world.dead or sums.is_settled(use):
             continue
-        if world.is_left(use.node) or broadcasts.holds(use.node):
+        if world.is_left(use.node) or sums.broadcasts.holds(use.node):
             continue
         if gatherings.holds(use.node) and not sums.stay:
             continue
@@ -83,7 +81,7 @@ def _talking(world: World, sums: Sums, gatherings: Gatherings) -> Iterator[Refus
             yield _talks(use.node, "gradients are summed up over the processes, and not divided by their number")
         elif names & SAME and not _is_statement(world, use.node):
             yield _talks(use.node, f"what {name} gives back is kept")
-        elif names & BROADCAST and not broadcasts.is_state(use.node):
+        elif names & BROADCAST and not sums.broadcasts.is_state(use.node):
             yield _talks(use.node, "what one process computes is sent to the others (broadcast)")
         elif names & GATHERS:
             yield _talks(use.node, f"what all processes have is gathered ({name})")

@@ -32,3 +32,15 @@ class Order:
     def is_said_by(self, shuffle: ast.expr) -> bool:
         """Whether what a loader is told of its order, beside the sampler, is that already."""
         return (str(bool(shuffle.value)) if isinstance(shuffle, ast.Constant) else ast.unparse(shuffle)) == self.shuffle
+
+
+def is_same_between(function: ast.AST, read: ast.expr, first: int, last: int) -> bool:
+    """Whether nothing that an expression reads is given another value below a line of a function, and above another."""
+    names = {ast.unparse(n) for n in ast.walk(read) if isinstance(n, (ast.Name, ast.Attribute))}
+    return first < last and not any(
+        isinstance(n, (ast.Name, ast.Attribute))
+        and isinstance(n.ctx, ast.Store)
+        and ast.unparse(n) in names
+        and first < n.lineno < last
+        for n in ast.walk(function)
+    )

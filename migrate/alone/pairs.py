@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.alone.pure import is_pure
-from migrate.alone.uses import own, scopes
+from migrate.alone.uses import own
 from migrate.analysis.syntax import walk
 from migrate.programs.marker import is_marked
 
@@ -30,16 +30,15 @@ def unpacked(before: Uses, now: Uses, pen: Pen) -> bool:
     """Whether some pairs were taken out."""
     lost = before.attributes - now.attributes - now.words
     found = False
-    for path, root in now.trees.items():
-        for scope, tree in scopes(root):
-            for statement, pairs in _pairs(tree):
-                kept = [pair for pair in pairs if not _is_left(before, now, (path, scope, tree), lost, pair)]
-                if not kept:
-                    pen.remove(statement)
-                elif len(kept) < len(pairs):
-                    targets = ", ".join(ast.unparse(pair.target) for pair in kept)
-                    pen.replace(statement, f"{targets} = {', '.join(ast.unparse(pair.value) for pair in kept)}")
-                found = found or len(kept) < len(pairs)
+    for path, scope, tree in now.scopes():
+        for statement, pairs in _pairs(tree):
+            kept = [pair for pair in pairs if not _is_left(before, now, (path, scope, tree), lost, pair)]
+            if not kept:
+                pen.remove(statement)
+            elif len(kept) < len(pairs):
+                targets = ", ".join(ast.unparse(pair.target) for pair in kept)
+                pen.replace(statement, f"{targets} = {', '.join(ast.unparse(pair.value) for pair in kept)}")
+            found = found or len(kept) < len(pairs)
     return found
 
 

@@ -10,7 +10,7 @@ from migrate.alone.dealing import told_epoch
 from migrate.alone.handed import entrances
 from migrate.alone.making import Making
 from migrate.alone.numbers import SHOWING
-from migrate.alone.orders import Batches, Order
+from migrate.alone.orders import Batches, Order, is_same_between
 from migrate.alone.scales import BATCHED, LOADERS
 from migrate.analysis.syntax import argument_at, is_none, keyword_of
 from migrate.programs.marker import ACCELERATOR
@@ -82,7 +82,7 @@ class Samplers:
         if loader not in tree or tree.function(call) is not tree.function(loader):
             return False
         is_plain = all(isinstance(node, (*_PLAIN, ast.expr_context, ast.unaryop)) for node in ast.walk(shuffles))
-        return is_plain and _is_same_between(tree.function(call), call, loader)
+        return is_plain and is_same_between(tree.function(call), call, call.lineno, loader.lineno + 1)
 
     def _batches(self, loader: ast.Call, given: ast.expr) -> Batches | None:
         """The batches of a loader, where their size can be written at the loader just as well."""
@@ -92,7 +92,8 @@ class Samplers:
         if call is None or not facts.called(call) & BATCHED or facts.unit(call) is not facts.unit(loader):
             return None
         size, drops_last = (argument_at(call, at, name) for at, name in ((1, "batch_size"), (2, "drop_last")))
-        if size is None or drops_last is None or not _is_same_between(facts.tree(call).function(call), call, loader):
+        function, below = facts.tree(call).function(call), loader.lineno + 1
+        if size is None or drops_last is None or not is_same_between(function, call, call.lineno, below):
             return None
         reads = [n for n in ast.walk(facts.tree(call).root) if isinstance(given, ast.Name) and _reads(n, given.id)]
         return Batches(call, size, drops_last) if all(n is given for n in reads) or given is call else None
@@ -378,18 +379,6 @@ def _tells(statement: ast.stmt) -> bool:
     """Whether a statement only tells people something."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in SHOWING
-
-
-def _is_same_between(function: ast.AST, first: ast.Call, second: ast.Call) -> bool:
-    """Whether nothing that the arguments of a call read is given another value before another call."""
-    read = {ast.unparse(n) for n in ast.walk(first) if isinstance(n, (ast.Name, ast.Attribute))}
-    return first.lineno <= second.lineno and not any(
-        isinstance(n, (ast.Name, ast.Attribute))
-        and isinstance(n.ctx, ast.Store)
-        and ast.unparse(n) in read
-        and first.lineno < n.lineno <= second.lineno
-        for n in ast.walk(function)
-    )
 
 
 def _reads(node: ast.AST, name: str) -> bool:

@@ -200,13 +200,11 @@ class _Passes:
         for path, _, scope, read in now.orphans(self._before):
             node = self._before.read_of(path, scope, read.id, now.around(path, read))
             if node is not None:
-                why = f"{read.id} is for several processes, and is read here for something else"
-                yield Refusal(node, "MIG113", why, "take this out, then run migrate again")
+                yield _read_in_vain(node, read.id)
                 return
         before, after = ({path: file.tree for path, file in files.items()} for files in (self._first, self._files))
         for lost in islice(lost_attributes(before, after), 1):
-            why = f"{ast.unparse(lost)} is for several processes, and is read here for something else"
-            yield Refusal(lost, "MIG113", why, "take this out, then run migrate again")
+            yield _read_in_vain(lost, ast.unparse(lost))
 
     def _uses(self, known: Homonyms | None) -> Uses:
         return Uses({file.path: file.tree for file in self._files.values()}, self._others, self._foreign, known)
@@ -229,3 +227,9 @@ class _Passes:
 
     def _note(self, path: str, lost: Iterable[str]) -> None:
         self.comments[path] = (*self.comments.get(path, ()), *lost)
+
+
+def _read_in_vain(node: ast.AST, name: str) -> Refusal:
+    """What goes away with the processes, and is still read."""
+    why = f"{name} is for several processes, and is read here for something else"
+    return Refusal(node, "MIG113", why, "take this out, then run migrate again")

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.alone.broadcasts import Broadcasts
-from migrate.alone.calls import SUMS
+from migrate.alone.calls import SUMS, is_of_some
 from migrate.alone.collected import Collecting
 from migrate.alone.in_steps import InSteps
 from migrate.alone.inside import Insides, summed
@@ -45,7 +45,7 @@ class Sums:
         self._world = world
         self.insides = Insides(world)
         self.collecting = Collecting(world, self.insides.calls)
-        self._broadcasts = Broadcasts(world)
+        self.broadcasts = Broadcasts(world)
         self.joining = Joining(world, is_wanted=joining)
         self._in_steps = InSteps(world, self.joining)
         self._open = list(self._branches()) if self._staying else []
@@ -74,7 +74,7 @@ class Sums:
     def _staying(self) -> frozenset[ast.Call]:
         facts, modules = self._world.facts, self._world.modules
         mine = [use.node for use in facts.calls_anywhere if use.unit.module in modules]
-        told = {*self.insides.calls, *filter(self._broadcasts.holds, mine)}
+        told = {*self.insides.calls, *filter(self.broadcasts.holds, mine)}
         if not self.stay:
             return frozenset(told) | self.joined
         return frozenset({*told, *(call for call in mine if facts.called(call) & SUMS)})
@@ -133,7 +133,7 @@ class Sums:
         if not isinstance(call, ast.Call) or not self.stays(call):
             return None
         if not self._world.facts.called(call) & SUMS:
-            return self._broadcasts.instead(statement)
+            return self.broadcasts.instead(statement)
         if (found := _reduced(call)) is None:
             return None
         given, reduction = found
@@ -195,7 +195,7 @@ class Sums:
 def _reduced(call: ast.Call) -> tuple[ast.Name | ast.Attribute, str] | None:
     """What is summed up, and how the accelerator calls that; None: it has no word for it."""
     given, reduction = argument_at(call, 0, "tensor"), _REDUCTIONS.get(_operation(call))
-    if not isinstance(given, (ast.Name, ast.Attribute)) or reduction is None or _is_of_some(call):
+    if not isinstance(given, (ast.Name, ast.Attribute)) or reduction is None or is_of_some(call):
         return None
     return given, reduction
 
@@ -203,9 +203,3 @@ def _reduced(call: ast.Call) -> tuple[ast.Name | ast.Attribute, str] | None:
 def _operation(call: ast.Call) -> str:
     given = argument_at(call, 1, "op")
     return "SUM" if given is None else ast.unparse(given).rpartition(".")[2]
-
-
-def _is_of_some(call: ast.Call) -> bool:
-    """Whether only a group of processes takes part, or nobody waits for the sum."""
-    asked = (argument_at(call, 2, "group"), argument_at(call, 3, "async_op"))
-    return any(given is not None and ast.unparse(given) not in ("None", "False") for given in asked)

@@ -75,6 +75,11 @@ class Uses:
             for node in tree.nodes:
                 yield path, node
 
+    def scopes(self) -> Iterator[tuple[str, str, ast.AST]]:
+        """Every scope of the files that may be edited: its path, its name, its tree."""
+        for path, root in self.trees.items():
+            yield from ((path, scope, tree) for scope, tree in scopes(root))
+
     # --- names ------------------------------------------------------------------------------------------------------
 
     def names(self, path: str) -> dict[str, int]:
@@ -125,12 +130,10 @@ class Uses:
 
     def orphans(self, before: Uses) -> Iterator[tuple[str, ast.AST, str, ast.Name]]:
         """Reads of names that their scope no longer gives a value: path, scope, its name, the read."""
-        for path, root in self.trees.items():
-            for scope, tree in scopes(root):
-                old = before._scope(path, scope)
-                gone = before.assigned(old).keys() - self._given(tree) if old is not None else frozenset()
-                if gone:
-                    yield from ((path, tree, scope, n) for name in sorted(gone) for n in self.reads(tree, name))
+        for path, scope, tree in self.scopes():
+            old = before._scope(path, scope)
+            gone = before.assigned(old).keys() - self._given(tree) if old is not None else frozenset()
+            yield from ((path, tree, scope, n) for name in sorted(gone) for n in self.reads(tree, name))
 
     def _given(self, tree: ast.AST) -> set[str]:
         """The names that a scope gives a value in any way."""

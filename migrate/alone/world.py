@@ -304,24 +304,22 @@ class World:
                 elif isinstance(node, ast.IfExp) and (truth := self.truth(node.test)) is not None:
                     lost = [node.orelse if truth else node.body]
                 found.update(id(inner) for part in lost for inner in ast.walk(part))
-        return found | self._only_called(found) if found else found
+        return self._with_only_called(found) if found else found
 
-    def _only_called(self, dead: set[int]) -> set[int]:
-        """What stands in functions that only such code calls: `create_sampler()` under `if args.distributed:`."""
-        found: set[int] = set()
-        waiting = [unit for unit in self.facts.functions if unit.module in self.modules and unit.owner is None]
-        while True:
-            callers = {unit: self.facts.callers(unit) for unit in waiting}
-            lost = [
-                unit
-                for unit, calls in callers.items()
-                if calls and all(id(call.node) in dead or id(call.node) in found for call in calls)
-                if self.facts.callers_known(unit)
-            ]
-            if not lost:
-                return found
-            found.update(id(inner) for unit in lost for inner in ast.walk(unit.node))
-            waiting = [unit for unit in waiting if unit not in lost]
+    def _with_only_called(self, dead: set[int]) -> set[int]:
+        """That, with functions that only such code calls: `create_sampler()` under `if args.distributed:`."""
+        functions = (unit for unit in self.facts.functions if unit.module in self.modules and unit.owner is None)
+        called = {unit: calls for unit in functions if (calls := self.facts.callers(unit))}
+        found = set(dead)
+        while lost := [
+            unit
+            for unit, calls in called.items()
+            if all(id(call.node) in found for call in calls) and self.facts.callers_known(unit)
+        ]:
+            for unit in lost:
+                del called[unit]
+                found.update(map(id, ast.walk(unit.node)))
+        return found
 
     def _skipped(self, node: ast.If, kept: list[ast.stmt]) -> list[ast.stmt]:
         """What comes after a decided branch that leaves; an `elif` leaves for the whole."""

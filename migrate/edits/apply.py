@@ -238,9 +238,8 @@ class _Apply(Join):
             return drop_aliases(node, cast("list[DropAlias]", operations))
         if isinstance(node, cst.Call):
             return edit_call(node, operations)
-        for operation in sorted(
-            operations, key=lambda each: isinstance(each, RemoveParameter)
-        ):  # others stand by names
+        # Others find their place by names, also by that of a parameter that goes.
+        for operation in sorted(operations, key=lambda each: isinstance(each, RemoveParameter)):
             if isinstance(operation, AddAlias):
                 node = add_alias(node, operation)
             else:

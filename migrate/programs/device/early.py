@@ -17,7 +17,7 @@ from migrate.programs.reach.callees import reached
 from migrate.programs.values.fillings import shares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Call, Unit
@@ -40,11 +40,12 @@ def needs_device(facts: Facts, move: ast.Call, mine: set[ast.AST], program: Prog
     unit = facts.unit(move)
     if _asks_where(facts, unit, move.lineno, prepare.lineno if unit is program.home else None, mine):
         return True
-    return any(
-        _runs(facts, use.node, mine, _DEEPEST) or _runs_by_itself(facts, use.node, mine, program.home)
+    between = (
+        use
         for use in _between(facts, unit, program.home, prepare)
         if (use.unit is not unit or use.node.lineno >= move.lineno) and program.home not in facts.targets(use.node)
     )
+    return _some_run(facts, between, mine, program.home)
 
 
 def is_needed_between(facts: Facts, move: ast.Call, mine: set[ast.AST], made: ast.Call, prepare: ast.stmt) -> bool:
@@ -55,11 +56,14 @@ def is_needed_between(facts: Facts, move: ast.Call, mine: set[ast.AST], made: as
     first, last = line_of(move), made.end_lineno or made.lineno
     above = (use for use in facts.calls if use.unit is unit and first <= line_of(use.node) <= last)
     inside = (use for use in facts.calls if use.unit is home and line_of(use.node) <= (prepare.end_lineno or 0))
-    return any(
-        _runs(facts, use.node, mine, _DEEPEST) or _runs_by_itself(facts, use.node, mine, home)
-        for use in (*above, *inside)
-        if use.node is not move and made not in ast.walk(use.node)  # `Trainer(model).fit()` runs it afterwards
-    )
+    between = (use for use in (*above, *inside) if use.node is not move)
+    early = (use for use in between if made not in ast.walk(use.node))  # `Trainer(model).fit()` runs it afterwards
+    return _some_run(facts, early, mine, home)
+
+
+def _some_run(facts: Facts, uses: Iterable[Use], mine: set[ast.AST], home: Unit) -> bool:
+    """Whether some calls copy one of the models, run it or draw weights."""
+    return any(_runs(facts, use.node, mine, _DEEPEST) or _runs_by_itself(facts, use.node, mine, home) for use in uses)
 
 
 def _asks_where(facts: Facts, unit: Unit, first: int, last: int | None, mine: set[ast.AST]) -> bool:

@@ -245,3 +245,12 @@ def test_a_loader_under_the_key_of_its_sampler_is_told(convert_text, samplers, l
 )
 def test_a_loader_that_may_have_taken_another_is_refused(refused_text, samplers, loaders):
     refused_text(HEAD + KEYED.format(samplers=samplers, loaders=loaders), "MIG113", "samplers")
+
+
+def test_a_sampler_that_is_all_a_function_gives_back_is_refused(refused_text):
+    alone = HEAD + "\n\ndef get_sampler(data):\n    sampler = DistributedSampler(data)\n    return (sampler,)\n"
+    made = """(train_sampler,) = get_sampler(train)
+    train_loader = test_loader = DataLoader(train, batch_size=4, sampler=train_sampler)"""
+    refused_text(
+        alone + MAIN.format(made=made, told="train_sampler.set_epoch(epoch)", tested="pass"), "MIG113", "sampler"
+    )
