@@ -30,14 +30,18 @@ if TYPE_CHECKING:
 
 _DEEPEST = 4
 #: The position of the path among the arguments of what writes.
-_WRITTEN = dict.fromkeys(
-    """torch.save torchvision.utils.save_image pickle.dump joblib.dump sklearn.externals.joblib.dump nibabel.save
+_WRITTEN = (
+    {"torch.onnx.export": 2}
+    | dict.fromkeys(
+        """torch.save torchvision.utils.save_image pickle.dump joblib.dump sklearn.externals.joblib.dump nibabel.save
     omegaconf.OmegaConf.save SimpleITK.WriteImage""".split(),
-    1,
-) | dict.fromkeys(
-    """numpy.save numpy.savez numpy.savez_compressed numpy.savetxt scipy.sparse.save_npz tifffile.imwrite
+        1,
+    )
+    | dict.fromkeys(
+        """numpy.save numpy.savez numpy.savez_compressed numpy.savetxt scipy.sparse.save_npz tifffile.imwrite
     matplotlib.pyplot.savefig""".split(),
-    0,
+        0,
+    )
 )
 _LOADS = frozenset({"torch.load"})
 #: Methods that write to the path that they are given, and the one that reads what the last of them has written.
