@@ -1,6 +1,8 @@
 """output: one process speaks.
 
     print(...)                         ->   accelerator.print(...)
+    (where none is at hand)            ->   if os.environ.get("RANK", "0") == "0":
+                                                print(...)
     writer.add_scalar(...)             ->   if accelerator.is_main_process:
                                                 writer.add_scalar(...)
     for x, y in tqdm(loader):          ->   for x, y in tqdm(loader, disable=not accelerator.is_local_main_process):
@@ -20,10 +22,11 @@ that the program asks for something (`wandb.config`), or that files write to whi
 the others by `mode="disabled"`. Games are recorded (`env = RecordVideo(env, folder)`) by the main process, told by RANK
 where other programs call the function; the monitor of Stable Baselines, which tells the program how an episode went,
 has no file on the others.
-Left alone, and said: what is printed or written before the accelerator exists, what runs several models and writes, or
-does so under a condition of its own (`[save(net(x)) for x in rows]`), bars that
-are asked how far they are, one that is moved by hand where it is all that the program shows, and other programs that
-are run (`os.system`).
+What is printed before the accelerator exists, or where it does not come to (a model that says how large it is, the code
+around a trainer that makes its own), is printed by the first process, which the launcher's RANK tells.
+Left alone, and said: files that are written there, what runs several models and writes, or does so under a condition of
+its own (`[save(net(x)) for x in rows]`), bars that are asked how far they are, one that is moved by hand where it is
+all that the program shows, and other programs that are run (`os.system`).
 Safe: on one process that process is the main process.
 """
 
@@ -74,12 +77,7 @@ def output(conversion: Conversion, draft: Draft) -> None:
         _guard(conversion, draft, run)
     for each in said.computed:
         draft.lift(each.call, each.name, above=each.statement)
-    for statement in said.films:
-        draft.guard([statement], draft.quoted(statement, _IS_FIRST))
-        draft.add_import(statement, "os")
-    for path in said.told:  # without the accelerator: the environment may be made in a process of its own
-        draft.wrap(path, f"{{it}} if {draft.quoted(path, _IS_FIRST)} else None")
-        draft.add_import(path, "os")
+    _ask_rank(draft, said)
     for path in said.diverted:
         _divert(conversion, draft, path)
     for call in said.switched:
@@ -97,6 +95,18 @@ def output(conversion: Conversion, draft: Draft) -> None:
     _download(conversion, draft)
     _agree(conversion, draft, said)
     _report(conversion, draft, said)
+
+
+def _ask_rank(draft: Draft, said: Speech) -> None:
+    """Without the accelerator: it does not come to code, or an environment may be made in a process of its own."""
+    for run in said.by_rank:
+        _guard_alone(draft, run, draft.quoted(run[0], _IS_FIRST))
+    for statement in said.films:
+        draft.guard([statement], draft.quoted(statement, _IS_FIRST))
+    for path in said.told:
+        draft.wrap(path, f"{{it}} if {draft.quoted(path, _IS_FIRST)} else None")
+    for node in (*(run[0] for run in said.by_rank), *said.films, *said.told):
+        draft.add_import(node, "os")
 
 
 def _divert(conversion: Conversion, draft: Draft, path: ast.expr) -> None:
@@ -326,11 +336,11 @@ def _guard(conversion: Conversion, draft: Draft, run: list[ast.stmt]) -> None:
             for block in [block for statement in part for block in blocks(statement)]:
                 _guard(conversion, draft, block)
         else:
-            _guard_alone(conversion, draft, list(part))
+            run = list(part)
+            _guard_alone(draft, run, f"{conversion.access.name(run[0])}.is_main_process")
 
 
-def _guard_alone(conversion: Conversion, draft: Draft, run: list[ast.stmt]) -> None:
-    test = f"{conversion.access.name(run[0])}.is_main_process"
+def _guard_alone(draft: Draft, run: list[ast.stmt], test: str) -> None:
     if len(run) > 1 or not isinstance(run[0], ast.If) or run[0].orelse:
         draft.guard(run, test)
     else:

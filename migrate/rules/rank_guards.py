@@ -10,7 +10,7 @@
 In every spelling: `rank in (-1, 0)`, `not args.local_rank`, `is_main_process()`, LOCAL_RANK from the environment. Where
 the branch runs what all processes must enter, a prepared model or loader, it is dissolved: all come, and what is
 written in it is written once. What a model or loss sums up over the processes in each step of its training stays; it is
-handed the accelerator when it is made. Before the accelerator exists prints are left to all processes, and barriers go.
+handed the accelerator when it is made. Before the accelerator exists prints go by RANK (MIG117), and barriers go.
 Safe: on one process that process is the main process.
 """
 
@@ -23,6 +23,7 @@ from migrate.analysis.syntax import is_none
 from migrate.programs.home.access import OutOfReach
 from migrate.programs.home.asking import asked_by, asking
 from migrate.programs.marker import TOLD, is_barrier, is_main, marks
+from migrate.programs.output.by_rank import only_prints
 from migrate.programs.output.guards import (
     choices,
     dissolved,
@@ -69,7 +70,9 @@ def _dissolve(conversion: Conversion, draft: Draft, node: ast.If) -> set[int]:
     else:
         draft.fold(node, keep="body")
     is_told = conversion.facts.unit(node) in conversion.access.around  # of each print, by `output`
-    if not has_accelerator(conversion, node) and not is_joint(conversion, node) and not is_told:
+    if not (
+        has_accelerator(conversion, node) or is_joint(conversion, node) or is_told or only_prints(conversion, node)
+    ):
         draft.note(node, "every process does this: it runs before the accelerator exists")
     return {id(mark) for mark in marks(node.test) if not any(mark in ast.walk(value) for value in rest)}
 

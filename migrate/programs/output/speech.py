@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.known.progress import FIXED_BARS
-from migrate.analysis.syntax import FUNCTIONS, arguments, blocks
+from migrate.analysis.syntax import FUNCTIONS, arguments, blocks, walk
 from migrate.analysis.units import Class, Function, Module
+from migrate.programs.output.by_rank import ByRank
 from migrate.programs.output.computed import Computed, computed
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
 from migrate.programs.output.guards import is_asked, keeps
@@ -52,6 +53,7 @@ class Speech:
     unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
     unnamed: tuple[str, ...] = ()  # files that speak and were not named
     told: list[ast.expr] = field(default_factory=list)  # files of environments that tell what they write, too
+    by_rank: list[list[ast.stmt]] = field(default_factory=list)  # neighbours that only print, out of its reach
     films: list[ast.stmt] = field(default_factory=list)  # put around environments out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
     shown: list[ast.Call] = field(default_factory=list)  # bars out of the accelerator's reach
@@ -109,7 +111,21 @@ def speech(conversion: Conversion) -> Speech:
     _find_written(conversion, voice, said)
     _find_bars(conversion, voice, said)
     _find_commands(conversion, voice, said)
+    _tell_apart(conversion, voice, said)
     return said
+
+
+def _tell_apart(conversion: Conversion, voice: Voice, said: Speech) -> None:
+    """What is only printed out of the accelerator's reach is for the process of the first rank; the rest is left."""
+    by_rank = ByRank(conversion, voice)
+    outside = [statement for around in said.outside for statement in around.written]
+    unreached = said.unreached
+    runs = by_rank.runs([*said.early, *outside, *(each for unit in unreached for each in by_rank.said_in(unit))])
+    covered = {node for run in runs for statement in run for node in walk(statement)}
+    said.by_rank = runs
+    said.early = [statement for statement in said.early if statement not in covered]
+    said.outside = [left for around in said.outside if (left := around.without(covered)).written]
+    said.unreached = [unit for unit in unreached if voice.speaks_unasked(unit, besides=unreached, covered=covered)]
 
 
 def _beside(conversion: Conversion) -> set[Function]:

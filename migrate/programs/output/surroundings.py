@@ -7,7 +7,7 @@ are imported; what models and data sets say while they are made. All processes w
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
@@ -19,7 +19,7 @@ from migrate.programs.reach.callees import leading
 from migrate.programs.reach.outsiders import units_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -35,6 +35,10 @@ class Outside:
     written: list[ast.stmt]
     folders: list[ast.Call]
     only_prints: bool
+
+    def without(self, covered: Container[ast.AST]) -> Outside:
+        """The same without the statements that are taken care of."""
+        return replace(self, written=[statement for statement in self.written if statement not in covered])
 
 
 def surroundings(conversion: Conversion, voice: Voice) -> Iterator[Outside]:
@@ -76,11 +80,12 @@ def unnamed_speakers(conversion: Conversion, voice: Voice) -> tuple[str, ...]:
 
 
 def _is_guarded(conversion: Conversion, voice: Voice, unit: Unit) -> bool:
-    """Whether only the main process comes to a function: all that calls it is changed, and asks before it does."""
+    """Whether the main process comes to a function alone, or first: what calls it is changed, and sees to that."""
     if not isinstance(unit, Function) or not voice.is_written_elsewhere(unit):
         return False
     callers = {call.caller.original for call in conversion.facts.callers(unit)}
-    return bool(callers) and callers <= {*conversion.units, *conversion.access.around}
+    in_turns = {caller for caller in callers if isinstance(caller, Function) and caller.owner in voice.in_turns}
+    return bool(callers) and callers - in_turns <= {*conversion.units, *conversion.access.around}
 
 
 def _above(conversion: Conversion) -> set[Unit]:

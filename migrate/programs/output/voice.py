@@ -52,9 +52,10 @@ class Voice:
     def is_print(self, statement: ast.stmt) -> bool:
         """`print(...)` as a statement, by that name."""
         call = statement.value if isinstance(statement, ast.Expr) else None
-        return isinstance(call, ast.Call) and self._is_plain_print(call)
+        return isinstance(call, ast.Call) and self.is_plain_print(call)
 
-    def _is_plain_print(self, call: ast.Call) -> bool:
+    def is_plain_print(self, call: ast.Call) -> bool:
+        """`print(...)`, by that name, to the console."""
         return (
             isinstance(call.func, ast.Name)
             and self._facts.called(call) == {output.PRINT}
@@ -77,7 +78,7 @@ class Voice:
 
     def only_outputs(self, statement: ast.stmt) -> bool:
         """Whether a statement does nothing but write, at least once in a way that needs a guard of its own."""
-        return self._outputs(statement) and self._needs_guard(statement)
+        return self.is_output(statement) and self._needs_guard(statement)
 
     def is_collective(self, statement: ast.AST) -> bool:
         """Whether every process must enter a statement: it runs a model, a loader or training, or draws as all do."""
@@ -98,10 +99,11 @@ class Voice:
         around = itertools.takewhile(lambda node: not isinstance(node, (*FUNCTIONS, ast.ClassDef)), above)
         return any(self.only_outputs(s) and not self.is_for_all(s) for s in (statement, *around))
 
-    def _outputs(self, statement: ast.stmt) -> bool:
+    def is_output(self, statement: ast.stmt) -> bool:
+        """Whether a statement does nothing but write."""
         if isinstance(statement, ast.Expr):
             calls = done(statement)
-            does_write = bool(calls) and all(self._is_plain_print(call) or self._is_writing(call) for call in calls)
+            does_write = bool(calls) and all(self.is_plain_print(call) or self._is_writing(call) for call in calls)
             return does_write and not any(map(self._does_more, asked(statement)))
         if isinstance(statement, ast.If):
             return self._body_outputs(statement.body) and (not statement.orelse or self._body_outputs(statement.orelse))
@@ -115,7 +117,7 @@ class Voice:
             handled = [inner for handler in statement.handlers for inner in handler.body]
             rest = [*statement.orelse, *statement.finalbody]
             return self._body_outputs(statement.body) and all(
-                isinstance(s, ast.Pass) or self._outputs(s) for s in handled + rest
+                isinstance(s, ast.Pass) or self.is_output(s) for s in handled + rest
             )
         return self.outputs.fills(statement) or self.writers.form(statement) is Form.GUARDED
 
@@ -124,7 +126,7 @@ class Voice:
         set_before: set[str] = set()
         does_write = False
         for position, statement in enumerate(body):
-            if self._outputs(statement):
+            if self.is_output(statement):
                 does_write = True
                 continue
             names = writes(statement)
@@ -166,7 +168,7 @@ class Voice:
     def needs_guard(self, call: ast.Call) -> bool:
         """Whether a call that writes has no form of its own for one process."""
         into_file = self.outputs.is_to_file(call) and not self._opens_itself(call) and not self._is_of_writer(call)
-        return not into_file and not self._is_plain_print(call) and not self.is_plain_save(call)
+        return not into_file and not self.is_plain_print(call) and not self.is_plain_save(call)
 
     def _opens_itself(self, call: ast.Call) -> bool:
         """`open(path, "w").write(text)`."""
@@ -310,10 +312,10 @@ class Voice:
         says = output.PRINT in self._facts.called(call) or outputs.writes(call)
         return says or outputs.opens(call) or outputs.services.starts(call) or self.writers.is_one(call)
 
-    def speaks_unasked(self, unit: Function, besides: Collection[Unit] = ()) -> bool:
+    def speaks_unasked(self, unit: Function, besides: Collection[Unit] = (), covered: Collection[ast.AST] = ()) -> bool:
         """Whether a function writes anything where it does not ask which process this is; `besides` what some do."""
-        folders = self._folders(unit)
-        calls = [node for node in self._facts.own(unit) if isinstance(node, ast.Call) and node not in folders]
+        left = {*self._folders(unit), *covered}
+        calls = [node for node in self._facts.own(unit) if isinstance(node, ast.Call) and node not in left]
         return any(self._says(call, besides) and not self.is_asked(call) for call in calls)
 
     def _says(self, call: ast.Call, besides: Collection[Unit] = ()) -> bool:

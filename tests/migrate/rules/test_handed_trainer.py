@@ -67,16 +67,18 @@ def test_what_is_not_the_trainer_is_not_asked(convert_text, source):
     report, new = convert_text(source)
 
     assert "accelerator.print" not in new
-    assert told(report) == ["every process prints or writes what on_epoch_end() does"]
+    assert "        if os.environ.get('RANK', '0') == '0':\n            print(trainer" in new.replace('"', "'")
+    assert not told(report)
 
 
 def test_what_is_told_of_functions_out_of_reach_is_what_helps(convert_text):
     """Others would print all the same under main_process_first(), and wait in it for ever where a model is run."""
-    report, _ = convert_text(REBOUND)
+    written = REBOUND.replace("        print(", "        torch.save(trainer, 'epoch.pt')\n        print(")
+    report, _ = convert_text(written)
     (note,) = [finding for finding in report.findings if finding.kind is Kind.NOTE]
     assert "`if os.environ.get('RANK', '0') == '0':`" in note.hint
     assert "main_process_first" not in note.hint
 
-    guard = "        if os.environ.get('RANK', '0') == '0':\n            print("
-    done = "import os\n" + REBOUND.replace("        print(", guard)
+    guard = "        if os.environ.get('RANK', '0') == '0':\n            torch.save("
+    done = "import os\n" + written.replace("        torch.save(", guard)
     assert not told(convert_text(done)[0])

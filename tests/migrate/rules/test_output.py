@@ -684,8 +684,8 @@ def test_a_project_writer_that_is_asked_for_something_is_made_by_all(unchanged, 
     assert "logger = Logger" in before
 
 
-def test_what_is_said_before_the_accelerator_exists_is_reported(changed, programs, remark):
-    parse = 'print("start")\nimport argparse\nargs = argparse.ArgumentParser().parse_args()'
+def test_what_is_written_before_the_accelerator_exists_is_reported(changed, programs, remark):
+    parse = 'torch.save([], "start.pt")\nimport argparse\nargs = argparse.ArgumentParser().parse_args()'
     choice = 'device = torch.device("cuda" if args.gpu else "cpu")'
     holes = {
         "accelerator": "",
@@ -693,7 +693,7 @@ def test_what_is_said_before_the_accelerator_exists_is_reported(changed, program
     }
     report = changed(**holes)
 
-    remark(report, programs(holes)[0], "MIG117", 'print("start")', ["before the accelerator exists"], Kind.NOTE)
+    remark(report, programs(holes)[0], "MIG117", 'torch.save([], "start', ["before the accelerator exists"], Kind.NOTE)
 
 
 SILENT = "if not accelerator.is_main_process:\n    logging.disable(logging.INFO)"
@@ -901,7 +901,8 @@ def options():
     parser = argparse.ArgumentParser()
     parser.add_argument('--gpu', action='store_true')
     args = parser.parse_args()
-    print(args)
+    with open('args.txt', 'w') as file:
+        file.write(str(args))
     if not os.path.exists('out'):
         os.makedirs('out'{})
     return args

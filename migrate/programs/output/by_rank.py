@@ -1,0 +1,97 @@
+"""What is printed out of the accelerator's reach: the first process says it, which the environment tells.
+
+Configurations that are shown before there is an accelerator, and what models and data sets say while they are made.
+"""
+
+from __future__ import annotations
+
+import ast
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from migrate.analysis.syntax import is_main_guard, walk
+from migrate.programs.chance.calls import draws
+from migrate.programs.output.guards import is_asked
+from migrate.programs.output.muted import only_prints as only_prints_in
+from migrate.programs.output.voice import Voice
+from migrate.programs.values.logs import logs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from migrate.analysis.units import Function
+    from migrate.programs.conversion import Conversion
+
+#: Trouble may be one process's own, and every process tells it: warnings and errors stay.
+_TOLD_BY_ONE = frozenset({"debug", "info"})
+
+
+def only_prints(conversion: Conversion, branch: ast.If) -> bool:
+    """Whether a branch on the main process does nothing but print, for which it needs no accelerator."""
+    return ByRank(conversion, Voice(conversion)).runs(branch.body) == [branch.body]
+
+
+class ByRank:
+    """The statements that do nothing but print or log, in places that the accelerator does not come to."""
+
+    def __init__(self, conversion: Conversion, voice: Voice) -> None:
+        self._conversion = conversion
+        self._facts = conversion.facts
+        self._voice = voice
+
+    def said_in(self, unit: Function) -> Iterator[ast.stmt]:
+        """The statements of a function that print or log themselves, and do not ask which process this is."""
+        for node in self._facts.own(unit):
+            if isinstance(node, ast.Call) and self._is_printed(node) and not self._voice.is_asked(node):
+                yield self._facts.tree(node).statement(node)
+
+    def runs(self, statements: Iterable[ast.stmt]) -> list[list[ast.stmt]]:
+        """Those of the statements that only print, with what stands around them and only prints; neighbours together.
+
+        The cells of a notebook are left out: they run in one process, whose environment names no rank.
+        """
+        facts = self._facts
+        scripts = [each for each in statements if facts.file(each).notebook is None and self._prints(each)]
+        found = dict.fromkeys(map(self._whole, scripts))
+        runs: list[list[ast.stmt]] = []
+        for block in {id(block): block for block in (facts.tree(each).block(each) for each in found)}.values():
+            at = [position for position, statement in enumerate(block) if statement in found]
+            ends = [0, *(i for i, (one, next_) in enumerate(pairwise(at), 1) if next_ > one + 1), len(at)]
+            runs += [[block[position] for position in at[first:last]] for first, last in pairwise(ends)]
+        return runs
+
+    def _whole(self, statement: ast.stmt) -> ast.stmt:
+        """A loop or a branch around a statement that does no more than it; an `elif` begins none of its own."""
+        parents = self._facts.tree(statement).parents
+        above = parents[statement]
+        if not isinstance(above, (ast.For, ast.While, ast.If)) or is_main_guard(above) or is_asked(above):
+            return statement
+        if not self._prints(above):
+            return statement
+        return statement if _is_elif(above, parents[above]) else self._whole(above)
+
+    def _prints(self, statement: ast.stmt) -> bool:
+        """Whether a statement does nothing but print or log."""
+        voice = self._voice
+        if not voice.is_output(statement) or voice.is_collective(statement):
+            return False
+        calls = [node for node in walk(statement) if isinstance(node, ast.Call)]
+        is_quiet = all(map(self._is_printed, filter(voice.is_heard, calls)))
+        return is_quiet and not any(map(self._does_more, calls))
+
+    def _is_printed(self, call: ast.Call) -> bool:
+        is_told = isinstance(call.func, ast.Attribute) and call.func.attr in _TOLD_BY_ONE
+        return self._voice.is_plain_print(call) or (is_told and logs(self._facts, call))
+
+    def _does_more(self, call: ast.Call) -> bool:
+        """Whether a call draws, changes what others see, or writes more than what is printed."""
+        effects, targets = self._voice.effects, self._facts.targets(call)
+        if draws(self._facts, call) or effects.moves(call) or effects.sets(call):
+            return True
+        return any(
+            self._voice.speaks(unit) and not only_prints_in(self._conversion, self._voice, unit) for unit in targets
+        )
+
+
+def _is_elif(statement: ast.stmt, above: ast.AST) -> bool:
+    return isinstance(above, ast.If) and above.orelse == [statement] and above.col_offset == statement.col_offset

@@ -1,0 +1,176 @@
+"""What is printed where no accelerator is at hand: the first process says it, which RANK tells."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from migrate.options import Options, Target
+from migrate.pipeline import run
+from migrate.report.model import Kind
+
+GUARD = 'if os.environ.get("RANK", "0") == "0":'
+PROGRAM = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self, kind="small"):
+        super().__init__()
+        self.linear = nn.Linear(2, 1)
+        {made}
+
+    def grow(self):
+        self.size = 1
+        return self.size
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+class Trainer:
+    def __init__(self, kind):
+        torch.manual_seed(0)
+        self.model = Net(kind).cuda()
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+        self.loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+
+    def train(self):
+        for x, y in self.loader:
+            loss = (self.model(x.cuda()) - y.cuda()).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+
+def main(kinds=("small", "large")):
+    {ready}
+    for kind in kinds:
+        trainer = Trainer(kind)
+        {around}
+        trainer.train()
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def program(**parts):
+    return PROGRAM.format(**{name: parts.get(name, "pass") for name in ("made", "ready", "around")})
+
+
+def notes(report):
+    return [finding.message for finding in report.of(Kind.NOTE) if finding.code == "MIG117"]
+
+
+BRANCHES = """\
+        if kind:
+            print(1)
+            self.kind = 1
+        elif self:
+            print(2)
+        else:
+            print(3)"""
+SAID = {
+    "neighbours": ("print(1)\n        print(2)", f"{GUARD}\n            print(1)\n            print(2)"),
+    "a loop": (
+        "for name in kind:\n            print(name)",
+        f"{GUARD}\n            for name in kind:\n                print(name)",
+    ),
+    "a branch": ("if kind:\n            print(1)", f"if kind and {GUARD[3:]}\n            print(1)"),
+    "branches that do more": (
+        BRANCHES.strip(),
+        BRANCHES.strip().replace("            print(", f"            {GUARD}\n                print("),
+    ),
+}
+
+
+@pytest.mark.parametrize("target", Target)
+@pytest.mark.parametrize("name", SAID)
+def test_what_a_model_says_while_it_is_made(convert_text, name, target):
+    before, after = SAID[name]
+    report, result = convert_text(program(made=before), target=target)
+
+    assert f"        {after}\n" in result
+    assert "import os\n" in result
+    assert not notes(report)
+
+
+def test_what_the_code_around_a_trainer_says(convert_text):
+    text = program(ready="print('begin')", around="print('now', kind)", made="print('made')")
+    report, result = convert_text(text + "\n\nprint('imported')\n")
+
+    assert result.count("if os.environ.get('RANK', '0') == '0':") == 4
+    assert not notes(report)
+
+
+def test_it_is_said_once(convert_text, numbers_printed):
+    said = {"ready": "print(1)", "around": "print(len(kind))", "made": "print(self.linear.weight.numel())"}
+    _, result = convert_text(program(**said))
+
+    assert numbers_printed(result, 2) == numbers_printed(result, 1) == [1, 2, 5, 2, 5]
+
+
+LEFT = {
+    "a warning": "log.warning('old')",
+    "a file": "torch.save(kind, 'kind.pt')",
+    "what it prints into": "print(kind, file=open('kind.txt', 'w'))",
+    "what is drawn": "print(torch.rand(2))",
+    "what begins a pass": "print(next(iter(DataLoader([1, 2], shuffle=True))))",
+    "what is taken": "print(kind.pop())",
+    "what changes the model": "print(self.grow())",
+    "a value that is used": "self.said = print(kind)",
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_does_more_than_print_is_left(convert_text, name):
+    _, result = convert_text(
+        "import logging\nfrom tqdm import tqdm\nlog = logging.getLogger()\n" + program(made=LEFT[name])
+    )
+
+    assert f"        {LEFT[name]}\n" in result
+    assert "RANK" not in result
+
+
+def test_who_asks_already_is_let_be(convert_text):
+    report, result = convert_text("import os\n" + program(made=f"{GUARD}\n            print(1)"))
+
+    assert result.count("RANK") == 1
+    assert not notes(report)
+
+
+def test_a_file_of_two_programs_is_changed_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    head, trainer = program(made="print(kind)").split("class Trainer", 1)
+    Path("nets.py").write_text(head)
+    for name in ("one", "two"):
+        Path(f"{name}.py").write_text(
+            head[: head.index("class Net")] + "from nets import Net\n\n\nclass Trainer" + trainer
+        )
+    report = run(["."], Options())
+
+    (nets,) = (change.new.decode() for change in report.changes if change.path == "nets.py")
+    assert len(report.changes) == 3
+    assert nets.count(GUARD) == 1
+
+
+def test_the_cells_of_a_notebook_have_no_rank(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = [
+        {
+            "cell_type": "code",
+            "execution_count": None,
+            "metadata": {},
+            "outputs": [],
+            "source": program(made="print(kind)"),
+        }
+    ]
+    Path("a.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}))
+    report = run(["a.ipynb"], Options())
+
+    assert report.changes
+    assert not any(b"RANK" in change.new for change in report.changes)
