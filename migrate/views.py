@@ -16,9 +16,10 @@ from migrate import workers
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.syntax import first_line, last_line, line_of
 from migrate.edits import Plan
-from migrate.edits.edit import AddImport, DropAlias
+from migrate.edits.edit import AddImport, DropAlias, Wrap
 from migrate.programs.along import ALONE, Along
 from migrate.programs.loops import Loops
+from migrate.programs.output.by_rank import asks_rank
 from migrate.programs.prepare.scripts import Script, asking_for_several, evaluating_for_several, may_run, sharing
 from migrate.programs.prepare.visitors import visitor
 from migrate.report.model import Finding, Kind, Outcome, Summary
@@ -244,8 +245,11 @@ def _disagreements(views: Sequence[View]) -> Iterator[Finding]:
 
 
 def _is_made(edit: Edit, view: View) -> bool:
-    """Whether a script wants an edit, too, or does not mind: what is imported is there for all."""
-    if isinstance(edit.operation, (AddImport, DropAlias)):
+    """Whether a script wants an edit, too, or does not mind: what is imported, and what asks RANK, is for all."""
+    operation = edit.operation
+    if isinstance(operation, (AddImport, DropAlias)):
+        return True
+    if asks_rank(operation.header if isinstance(operation, Wrap) else getattr(operation, "template", "")):
         return True
     return any((e.address, e.operation) == (edit.address, edit.operation) for e in view.plan.edits(edit.path))
 

@@ -41,6 +41,7 @@ from migrate.analysis.known.progress import SHOWN_BY
 from migrate.analysis.syntax import blocks, walk
 from migrate.analysis.units import Module
 from migrate.programs.output.asked_before import asked_before
+from migrate.programs.output.by_rank import IS_FIRST
 from migrate.programs.output.caches import caches
 from migrate.programs.output.downloads import downloads
 from migrate.programs.output.guards import in_kept
@@ -61,8 +62,7 @@ if TYPE_CHECKING:
     from migrate.programs.output.surroundings import Outside
     from migrate.rules.draft import Draft
 
-_IS_FIRST = "os.environ.get('RANK', '0') == '0'"
-_BY_HAND = f"put the statements that do so, and nothing that runs a model, under `if {_IS_FIRST}:` there"
+_BY_HAND = f"put the statements that do so, and nothing that runs a model, under `if {IS_FIRST}:` there"
 _EVERY_BAR = "every process shows this progress bar"
 _ON_ONE = "leave it out, or put it under `if accelerator.is_main_process:` where nothing is drawn at random afterwards"
 
@@ -100,11 +100,11 @@ def output(conversion: Conversion, draft: Draft) -> None:
 def _ask_rank(draft: Draft, said: Speech) -> None:
     """Without the accelerator: it does not come to code, or an environment may be made in a process of its own."""
     for run in said.by_rank:
-        _guard_alone(draft, run, draft.quoted(run[0], _IS_FIRST))
+        _guard_alone(draft, run, draft.quoted(run[0], IS_FIRST))
     for statement in said.films:
-        draft.guard([statement], draft.quoted(statement, _IS_FIRST))
+        draft.guard([statement], draft.quoted(statement, IS_FIRST))
     for path in said.told:
-        draft.wrap(path, f"{{it}} if {draft.quoted(path, _IS_FIRST)} else None")
+        draft.wrap(path, f"{{it}} if {draft.quoted(path, IS_FIRST)} else None")
     for node in (*(run[0] for run in said.by_rank), *said.films, *said.told):
         draft.add_import(node, "os")
 
@@ -244,7 +244,7 @@ def _tell(draft: Draft, around: Outside) -> None:
         f"every process {does} this{_also(first, others)}: {place} runs without the accelerator",
         ""
         if around.only_prints
-        else f"where it does harm: if {_IS_FIRST}:, or accelerator.main_process_first() around what calls it",
+        else f"where it does harm: if {IS_FIRST}:, or accelerator.main_process_first() around what calls it",
     )
 
 

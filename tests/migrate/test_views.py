@@ -115,6 +115,26 @@ def test_what_only_one_of_them_uses_changes_for_that_one(converted):
     assert "def keep(net, path, accelerator):" in files["engine"] or "accelerator" in files["engine"].split("keep")[1]
 
 
+LOADED = """
+
+    class Net(torch.nn.Linear):
+        @classmethod
+        def load(cls, name):
+            print(name)
+            return cls(2, 2)
+"""
+
+
+def test_what_is_printed_out_of_reach_is_for_all_that_may_run_it(converted):
+    """The one makes its model by a method that prints; of the other it is not known whether it calls that, too."""
+    train = SCRIPT.replace("torch.nn.Linear(2, 2)", 'engine.Net.load("a")')
+    other = SCRIPT.replace("torch.nn.Linear(2, 2)", "engine.Net(2, 2)").replace("main():\n", "main(*files):\n", 1)
+    other = other.replace("net =", 'files[0].load("b")\n        net =')
+    report, files = converted(engine=ENGINE + LOADED, train=train, train_small=other)
+    assert reasons(report) == []
+    assert 'if os.environ.get("RANK", "0") == "0":\n            print(name)' in files["engine"]
+
+
 def test_a_script_that_evaluates_stays(converted):
     use = "import engine\nimport torch\nengine.keep(torch.nn.Linear(2, 2), 'fresh.pth')\n"
     report, files = converted(engine=ENGINE, train=SCRIPT, train_small=SCRIPT.replace("SGD", "Adam"), make=use)

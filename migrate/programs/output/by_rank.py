@@ -9,7 +9,7 @@ import ast
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import is_main_guard, walk
+from migrate.analysis.syntax import gives_up, is_main_guard, walk
 from migrate.programs.chance.calls import draws
 from migrate.programs.output.guards import is_asked
 from migrate.programs.output.muted import only_prints as only_prints_in
@@ -22,8 +22,16 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
 
+#: The first process, as the launcher tells it; a script that nobody launches is one.
+IS_FIRST = "os.environ.get('RANK', '0') == '0'"
+
 #: Trouble may be one process's own, and every process tells it: warnings and errors stay.
 _TOLD_BY_ONE = frozenset({"debug", "info"})
+
+
+def asks_rank(code: str) -> bool:
+    """Whether new code asks that: it is right in every script that runs it, converted or not."""
+    return IS_FIRST in code.replace('"', "'")
 
 
 def only_prints(conversion: Conversion, branch: ast.If) -> bool:
@@ -52,13 +60,20 @@ class ByRank:
         """
         facts = self._facts
         scripts = [each for each in statements if facts.file(each).notebook is None and self._prints(each)]
-        found = dict.fromkeys(map(self._whole, scripts))
+        found = dict.fromkeys(self._whole(each) for each in scripts if not self._is_last_word(each))
         runs: list[list[ast.stmt]] = []
         for block in {id(block): block for block in (facts.tree(each).block(each) for each in found)}.values():
             at = [position for position, statement in enumerate(block) if statement in found]
             ends = [0, *(i for i, (one, next_) in enumerate(pairwise(at), 1) if next_ > one + 1), len(at)]
             runs += [[block[position] for position in at[first:last]] for first, last in pairwise(ends)]
         return runs
+
+    def last_words(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
+        """What is printed before a process ends with an error, which may be its own: each says it."""
+        return [each for each in statements if self._is_last_word(each) and self._prints(each)]
+
+    def _is_last_word(self, statement: ast.stmt) -> bool:
+        return gives_up(self._facts.tree(statement).block(statement))
 
     def _whole(self, statement: ast.stmt) -> ast.stmt:
         """A loop or a branch around a statement that does no more than it; an `elif` begins none of its own."""

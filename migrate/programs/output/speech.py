@@ -120,9 +120,10 @@ def _tell_apart(conversion: Conversion, voice: Voice, said: Speech) -> None:
     by_rank = ByRank(conversion, voice)
     outside = [statement for around in said.outside for statement in around.written]
     unreached = said.unreached
-    runs = by_rank.runs([*said.early, *outside, *(each for unit in unreached for each in by_rank.said_in(unit))])
-    covered = {node for run in runs for statement in run for node in walk(statement)}
-    said.by_rank = runs
+    alone = [*said.early, *outside, *(each for unit in unreached for each in by_rank.said_in(unit))]
+    said.by_rank = by_rank.runs(alone)
+    seen = [*by_rank.last_words(alone), *(statement for run in said.by_rank for statement in run)]
+    covered = {node for statement in seen for node in walk(statement)}
     said.early = [statement for statement in said.early if statement not in covered]
     said.outside = [left for around in said.outside if (left := around.without(covered)).written]
     said.unreached = [unit for unit in unreached if voice.speaks_unasked(unit, besides=unreached, covered=covered)]

@@ -123,6 +123,7 @@ LEFT = {
     "what is taken": "print(kind.pop())",
     "what changes the model": "print(self.grow())",
     "a value that is used": "self.said = print(kind)",
+    "a last word": "if kind == 'none':\n            print('unknown')\n            raise ValueError(kind)",
 }
 
 
