@@ -87,16 +87,20 @@ class ByRank:
 
     def _prints(self, statement: ast.stmt) -> bool:
         """Whether a statement does nothing but print or log."""
-        voice = self._voice
-        if not voice.is_output(statement) or voice.is_collective(statement):
+        voice, said = self._voice, statement.value if isinstance(statement, ast.Expr) else None
+        is_logged = isinstance(said, ast.Call) and self._is_logged(said)
+        if not (is_logged or voice.is_output(statement)) or voice.is_collective(statement):
             return False
         calls = [node for node in walk(statement) if isinstance(node, ast.Call)]
         is_quiet = all(map(self._is_printed, filter(voice.is_heard, calls)))
         return is_quiet and not any(map(self._does_more, calls))
 
     def _is_printed(self, call: ast.Call) -> bool:
+        return self._voice.is_plain_print(call) or self._is_logged(call)
+
+    def _is_logged(self, call: ast.Call) -> bool:
         is_told = isinstance(call.func, ast.Attribute) and call.func.attr in _TOLD_BY_ONE
-        return self._voice.is_plain_print(call) or (is_told and logs(self._facts, call))
+        return is_told and logs(self._facts, call)
 
     def _does_more(self, call: ast.Call) -> bool:
         """Whether a call draws, changes what others see, or writes more than what is printed."""

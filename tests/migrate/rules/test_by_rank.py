@@ -175,3 +175,42 @@ def test_the_cells_of_a_notebook_have_no_rank(tmp_path, monkeypatch):
 
     assert report.changes
     assert not any(b"RANK" in change.new for change in report.changes)
+
+
+LOGGED = """
+import argparse
+import logging
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+log = logging.getLogger(__name__)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpu", action="store_true")
+    log.info("begin")
+    log.warning("old")
+    args = parser.parse_args()
+    device = torch.device("cuda" if args.gpu else "cpu")
+    model = nn.Linear(2, 1).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4):
+        loss = (model(x.to(device)) - y.to(device)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+main()
+"""
+
+
+def test_what_is_logged_before_there_is_an_accelerator(convert_text):
+    """A warning may be one process's own trouble."""
+    report, result = convert_text(LOGGED)
+
+    assert f'    {GUARD}\n        log.info("begin")\n    log.warning("old")\n    args =' in result
+    assert any("it runs before the accelerator exists" in note for note in notes(report))
