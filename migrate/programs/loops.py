@@ -25,6 +25,7 @@ from migrate.programs.shares.ground import Ground
 from migrate.programs.shares.joinable import joinable
 from migrate.programs.shares.joins import Join, joins
 from migrate.programs.shares.left_over import averages, decisions
+from migrate.programs.training.entries import Entries
 from migrate.programs.training.gradients_off import goes_on_with_gradients, without_gradients
 from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
@@ -70,6 +71,7 @@ class Loops:
         self._facts = facts
         self._frameworks = Frameworks(facts)
         self.updates = Updates(facts)
+        self._entries = Entries(facts)
         self._stepped: dict[Loop, tuple[Update, ...]] = {}
         self._accumulated: dict[Loop, tuple[Accumulator, ...]] = {}
         self._joined: dict[Loop, tuple[Join, ...]] = {}
@@ -188,7 +190,7 @@ class Loops:
             yield own
         elif isinstance(unit, Function) and unit not in seen:
             seen.add(unit)
-            for entry, caller in self._entries(unit):
+            for entry, caller in self._entries.of(node, unit):
                 yield from self.innermost(entry, caller, seen)
 
     def around(self, node: ast.AST, unit: Unit, seen: set[Unit] | None = None) -> Iterator[Loop]:
@@ -197,24 +199,8 @@ class Loops:
         yield from self._facts.tree(node).loops(node)
         if isinstance(unit, Function) and unit not in seen:
             seen.add(unit)
-            for entry, caller in self._entries(unit):
+            for entry, caller in self._entries.of(node, unit):
                 yield from self.around(entry, caller, seen)
-
-    def _entries(self, unit: Function) -> list[tuple[ast.Call, Unit]]:
-        """Where a function is entered; one that nobody calls in sight, where an optimizer is given it to step with."""
-        calls = [(call.node, call.caller) for call in self._facts.callers(unit)]
-        return calls or [(use.node, use.unit) for use in self._closures.get(unit, ())]
-
-    @cached_property
-    def _closures(self) -> dict[Function, list[Use]]:
-        found: dict[Function, list[Use]] = {}
-        for use in self._facts.method_calls("step"):
-            if Role.OPTIMIZER in roles(self._facts.receiver(use.node)):
-                for argument in use.node.args[:1]:
-                    for value in self._facts.values(argument):
-                        if isinstance(value.unit, Function):
-                            found.setdefault(value.unit, []).append(use)
-        return found
 
     def taking(self, loop: Loop) -> Loop:
         """The loop that takes the batches: a training loop, or one around it where that goes through their parts."""
@@ -295,23 +281,14 @@ class Loops:
         return tuple(found)
 
     @cached_property
-    def _training_functions(self) -> set[Function]:
-        """Functions that reach a backward call."""
-        found: set[Function] = set()
-        waiting = [use.unit for use in self.backwards if isinstance(use.unit, Function)]
-        while waiting:
-            unit = waiting.pop()
-            if unit in found:
-                continue
-            found.add(unit)
-            waiting.extend(call.caller for call in unit.calls.values() if isinstance(call.caller, Function))
-        return found
+    def _training_calls(self) -> dict[ast.Call, Unit]:
+        """Backward calls, and the calls that enter a function which reaches one: also through an object."""
+        return self._entries.leading(self.backwards)
 
     @cached_property
-    def _training_calls(self) -> set[ast.AST]:
-        """Backward calls, and the calls that enter a function which reaches one: also through an object."""
-        calls: set[ast.AST] = {use.node for use in self.backwards}
-        return calls.union(*(unit.calls for unit in self._training_functions))
+    def _training_functions(self) -> frozenset[Unit]:
+        """Functions that reach a backward call."""
+        return frozenset(self._training_calls.values())
 
     def trains(self, node: ast.AST) -> bool:
         """Whether code reaches a backward call, itself or through the functions it calls."""

@@ -22,8 +22,10 @@ from migrate.programs.marker import asks_accelerator, is_of_all
 from migrate.programs.processes.answers import Answers
 from migrate.programs.processes.films import is_recorder
 from migrate.programs.processes.items import Item, is_same_item, item_of, leaves
+from migrate.programs.processes.masks import is_mask
 from migrate.programs.processes.options import is_same_option
 from migrate.programs.processes.parting import parting
+from migrate.programs.processes.presence import PRESENCE, Presence, asked_for, is_there_alike
 from migrate.programs.reach.entry_files import calls_in
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.training.unsteady import unsteady
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 _FUNCTIONS = (Role.FUNCTION, Role.METHOD)
+_Asked = bool | Item | Presence
 _DEALT = frozenset({Role.LOADER, *FROM_LOADER})
 _OBJECTS = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.CRITERION})
 
@@ -86,6 +89,8 @@ class Sameness:
             )
         if isinstance(node, ast.Subscript) and (item := item_of(node)):
             return self.item(*item)
+        if (asked := asked_for(node)) is not None and is_there_alike(self._facts, self, asked):
+            return True
         if isinstance(node, ast.Lambda):
             return self.trusting and self.same(node.body)
         if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom)):
@@ -203,19 +208,9 @@ class Sameness:
     def _is_even_index(self, index: ast.expr) -> bool:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         return all(
-            self.same(part) or (not (isinstance(part, ast.Slice) or self._is_mask(part)) and self.even(part))
+            self.same(part) or (not (isinstance(part, ast.Slice) or is_mask(self._sources, part)) and self.even(part))
             for part in parts
         )
-
-    def _is_mask(self, node: ast.expr) -> bool:
-        """Whether an index chooses any number of items."""
-        if isinstance(node, ast.Name):
-            given = self._sources.given(node)
-            return not given.complete or any(self._is_mask(e) for e in given.expressions if not isinstance(e, ast.Name))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in known.MASKS:
-            return True
-        parts = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp)
-        return isinstance(node, parts) and any(isinstance(inner, ast.Compare) for inner in ast.walk(node))
 
     def _is_even_call(self, node: ast.Call) -> bool:
         names, given = called_by_name(self._facts, node), arguments(node)
@@ -256,7 +251,7 @@ class Sameness:
         returned = [node for node in nodes if isinstance(node, ast.Return) and node.value is not None]
         return all(self.even(node.value) and self.alike(node, deep=False) for node in returned if node.value)
 
-    def _is_filled_alike(self, node: ast.Name | ast.Attribute, *, value: bool | Item) -> bool:
+    def _is_filled_alike(self, node: ast.Name | ast.Attribute, *, value: _Asked) -> bool:
         """Whether what is put into a container is the same on all processes; without `value`, only how often."""
         for filling in self._fillings.of(node):
             if isinstance(node, ast.Name) and self._is_later(filling, node):
@@ -273,18 +268,20 @@ class Sameness:
                 return False
         return True
 
-    def _asking(self, value: bool | Item) -> Callable[[ast.expr], bool]:
+    def _asking(self, value: _Asked) -> Callable[[ast.expr], bool]:
+        if value is PRESENCE:
+            return partial(is_there_alike, self._facts, self)
         whole = self.same if value else self.even
-        return whole if isinstance(value, bool) else lambda node: self.item(node, value)
+        return lambda node: self.item(node, value) if isinstance(value, Item) else whole(node)
 
-    def named(self, node: ast.Name | ast.Attribute, *, value: bool | Item) -> bool:
+    def named(self, node: ast.Name | ast.Attribute, *, value: _Asked) -> bool:
         """Whether a name or attribute is the same; how many items it has, or what stands under one key of it."""
         given = self._name(node, value=value) if isinstance(node, ast.Name) else self._attribute(node, value=value)
-        return given and self._is_filled_alike(node, value=value)
+        return given and (value is PRESENCE or self._is_filled_alike(node, value=value))
 
     # --- names ------------------------------------------------------------------------------------------------------
 
-    def _name(self, node: ast.Name, *, value: bool | Item) -> bool:
+    def _name(self, node: ast.Name, *, value: _Asked) -> bool:
         facts = self._facts
         for above in facts.tree(node).up(node):
             if isinstance(above, COMPREHENSIONS):
@@ -328,7 +325,7 @@ class Sameness:
         plain = {Role.KNOWN, Role.FUNCTION, Role.CLASS, Role.MODULE, Role.HOLDER, Role.AVAILABLE, Role.TEXT}
         return self.trusting or (bool(found) and found <= plain)
 
-    def _parameter(self, unit: Function, name: str, *, value: bool | Item) -> bool:
+    def _parameter(self, unit: Function, name: str, *, value: _Asked) -> bool:
         if unit.itself is not None and unit.itself.arg == name:
             return True
         calls = self.calls(unit)
@@ -337,7 +334,7 @@ class Sameness:
         ask = self._asking(value)
         return all(ask(given) for call in calls for given in may_pass(call, unit, name))
 
-    def _attribute(self, node: ast.Attribute, *, value: bool | Item) -> bool:
+    def _attribute(self, node: ast.Attribute, *, value: _Asked) -> bool:
         facts = self._facts
         if names := facts.names(node):
             return not self._is_own(node, names)
@@ -358,7 +355,7 @@ class Sameness:
             return False  # in a method that only Python calls
         return bool(found) or ((self.trusting or Role.INSTANCE not in roles(owners)) and self.same(node.value))
 
-    def _bound(self, binding: Binding, *, value: bool | Item, deep: bool) -> bool:
+    def _bound(self, binding: Binding, *, value: _Asked, deep: bool) -> bool:
         """Whether a statement gives its target the same (or as many), and equally often."""
         statement = binding.statement
         ask = self._asking(value)

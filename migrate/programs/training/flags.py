@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
 from migrate.programs.reach.callees import reached
+from migrate.programs.training.flag_tests import truth
 from migrate.programs.training.gradients_off import turned_on, without_gradients
 from migrate.programs.training.pairs import by_key, dealt, items_by
-from migrate.programs.training.phases import Flag, Phase, Phases, truth, ways
+from migrate.programs.training.phases import Flag, Phase, Phases, ways
 from migrate.programs.values.sources import Sources, default, passed
 
 if TYPE_CHECKING:

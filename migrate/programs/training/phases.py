@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from migrate.analysis.syntax import FUNCTIONS, walk, writes
 from migrate.analysis.units import Function
+from migrate.programs.training.flag_tests import Other, implied, subjects, truth
 from migrate.programs.training.pairs import dealt
 from migrate.programs.values.sources import Given, Sources, may_pass, passed
 
@@ -32,12 +33,6 @@ class Phase(str, Enum):
     TRAINING = "training"
     MIXED = "training or evaluation"
     UNKNOWN = "not known"
-
-
-class Other(Enum):
-    """A value that is not a constant, but certainly not None."""
-
-    OBJECT = "an object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +123,7 @@ class Phases:
             if isinstance(above, FUNCTIONS):
                 break
             if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
-                for test, holds in _implied(above.test, holds=_is_in_body(above, below)):
+                for test, holds in implied(above.test, holds=_is_in_body(above, below)):
                     flag = self._asked(loop, test, in_body=holds)
                     here += [flag] if flag is not None else []
             below = above
@@ -178,16 +173,16 @@ class Phases:
         leading = [way for way in parts if any(value.unit is unit for value in self._facts.values(way.part))]
         if given is None or not given.complete or len(leading) != 1 or (way := leading[0]).test is None:
             return []
-        asked = (self._asked(loop, test, in_body=holds) for test, holds in _implied(way.test, holds=way.is_in_body))
+        asked = (self._asked(loop, test, in_body=holds) for test, holds in implied(way.test, holds=way.is_in_body))
         return [flag for flag in asked if flag is not None]
 
     def _asked(self, loop: Loop, test: ast.expr, *, in_body: bool) -> Flag | None:
         """The flag of a test; None if the test asks for something that the loop itself makes."""
         meant = self.meant(test)
-        subjects = list(_subjects(meant))
-        if len(subjects) != 1 or {n.id for n in ast.walk(subjects[0]) if isinstance(n, ast.Name)} & writes(loop):
+        asked = list(subjects(meant))
+        if len(asked) != 1 or {n.id for n in ast.walk(asked[0]) if isinstance(n, ast.Name)} & writes(loop):
             return None
-        (subject,) = subjects
+        (subject,) = asked
         values, complete = self._values(subject)
         return self._answered(Flag(test, subject, in_body, (), (), complete=False), values, complete=complete)
 
@@ -303,51 +298,3 @@ def _not_trained(flag: Flag, branch: ast.If) -> Iterator[list[ast.stmt]]:
 def _is_in_body(branch: ast.If | ast.IfExp, part: ast.AST) -> bool:
     """Whether a part of a branch runs where its test holds."""
     return part is branch.body if isinstance(branch, ast.IfExp) else any(part is each for each in branch.body)
-
-
-def _implied(test: ast.expr, *, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
-    """The tests that are answered by one that holds or fails: both of `a and b` that holds, of `a or b` that fails."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if holds else ast.Or):
-        for value in test.values:
-            yield from _implied(value, holds=holds)
-    else:
-        yield test, holds
-
-
-def _subjects(test: ast.expr) -> Iterator[ast.expr]:
-    """What a test asks for: the names and attributes that are compared, or asked for their truth."""
-    if isinstance(test, ast.BoolOp):
-        for value in test.values:
-            yield from _subjects(value)
-    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _subjects(test.operand)
-    elif isinstance(test, ast.Compare):
-        yield from (part for part in (test.left, *test.comparators) if isinstance(part, (ast.Name, ast.Attribute)))
-    elif not isinstance(test, ast.Constant):
-        yield test
-
-
-def truth(test: ast.expr, subject: ast.expr, value: object) -> bool | None:
-    """Whether a test holds where its subject has a value; None: not known."""
-    if test is subject:
-        return True if value is Other.OBJECT else bool(value)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = truth(test.operand, subject, value)
-        return None if inner is None else not inner
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and test.left is subject:
-        return _compared(test.ops[0], value, test.comparators[0])
-    return None
-
-
-def _compared(op: ast.cmpop, value: object, right: ast.expr) -> bool | None:
-    is_negative = isinstance(op, (ast.NotEq, ast.IsNot, ast.NotIn))
-    if isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)) and isinstance(right, ast.Constant):
-        if value is Other.OBJECT and right.value is not None:
-            return None
-        return (value == right.value) is not is_negative
-    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (ast.Tuple, ast.List, ast.Set)):
-        if value is Other.OBJECT or not all(isinstance(element, ast.Constant) for element in right.elts):
-            return None
-        members = [element.value for element in right.elts if isinstance(element, ast.Constant)]
-        return (value in members) is not is_negative
-    return None
