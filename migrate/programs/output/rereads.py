@@ -13,8 +13,10 @@ from migrate.programs.output.caches import caches
 from migrate.programs.output.filled import filling, holds, looked_into
 from migrate.programs.output.handed_paths import handed_paths
 from migrate.programs.output.made_before import may_be_one, read_below, tails
+from migrate.programs.output.own_files import OwnFiles
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
+from migrate.programs.output.written_paths import written_path
 from migrate.programs.reach.callees import uses_reached
 from migrate.programs.values.outputs import Outputs
 
@@ -29,23 +31,8 @@ if TYPE_CHECKING:
     Write = tuple[ast.Call, Unit]
 
 _DEEPEST = 4
-#: The position of the path among the arguments of what writes.
-_WRITTEN = (
-    {"torch.onnx.export": 2}
-    | dict.fromkeys(
-        """torch.save torchvision.utils.save_image pickle.dump joblib.dump sklearn.externals.joblib.dump nibabel.save
-    omegaconf.OmegaConf.save SimpleITK.WriteImage""".split(),
-        1,
-    )
-    | dict.fromkeys(
-        """numpy.save numpy.savez numpy.savez_compressed numpy.savetxt scipy.sparse.save_npz tifffile.imwrite
-    matplotlib.pyplot.savefig""".split(),
-        0,
-    )
-)
 _LOADS = frozenset({"torch.load"})
-#: Methods that write to the path that they are given, and the one that reads what the last of them has written.
-_WRITTEN_BY = frozenset({"to_csv", "to_pickle", "save_pretrained"})
+#: The method that reads what `save_pretrained` has written.
 _LOADED_BY = "from_pretrained"
 #: What draws an image into a file, that is read under a path of its own later to make a film.
 _DRAWS = frozenset({"matplotlib.pyplot.savefig", "torchvision.utils.save_image"})
@@ -111,9 +98,11 @@ def _of_folders(conversion: Conversion, voice: Voice, kept: Container[ast.AST]) 
 def written_paths(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
     """The files that the project writes, by the text of their paths, with the calls that do."""
     found: dict[str, list[Write]] = {}
-    outputs = conversion.facts.once(Outputs)
+    own = conversion.facts.once(OwnFiles)
     for use in conversion.facts.calls:
-        if (path := _path(conversion, outputs, use.node)) is not None:
+        if own.is_temporary(use.node):
+            continue
+        if (path := written_path(conversion.facts, use.node)) is not None:
             found.setdefault(ast.unparse(path), []).append((use.node, use.unit))
     yield from found.items()
 
@@ -123,19 +112,8 @@ def _by_tails(made: Sequence[tuple[set[str], Write]], read: set[str]) -> list[Wr
 
 
 def _tails(conversion: Conversion, call: ast.Call) -> set[str]:
-    path = _path(conversion, conversion.facts.once(Outputs), call)
+    path = written_path(conversion.facts, call)
     return tails(conversion.facts, path) if path is not None else set()
-
-
-def _path(conversion: Conversion, outputs: Outputs, call: ast.Call) -> ast.expr | None:
-    if outputs.is_in_memory(call):
-        return None
-    if outputs.opens(call):
-        return argument_at(call, 0, *output.PATHS) if conversion.facts.called(call) else None
-    positions = {_WRITTEN[name] for name in conversion.facts.called(call) & _WRITTEN.keys()}
-    if isinstance(call.func, ast.Attribute) and call.func.attr in _WRITTEN_BY:
-        positions = {0}
-    return next((argument_at(call, position, *output.PATHS) for position in positions), None)
 
 
 def read_path(conversion: Conversion, call: ast.Call) -> ast.expr | None:
@@ -236,7 +214,10 @@ def _trains_above(conversion: Conversion, unit: Unit, statement: ast.stmt) -> bo
 
 
 def _outside_of_tests(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
-    """Above `if os.path.exists(path):` and `with open(path) as f:`, which ask for the file, too."""
+    """Above `if os.path.exists(path):` and `with open(path) as f:`, which ask for the file, too.
+
+    Not above what the file may be written in: `with open("log.txt", "w") as log:` around a training.
+    """
     for above in conversion.facts.tree(statement).up(statement):
         if isinstance(above, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             break
@@ -244,8 +225,19 @@ def _outside_of_tests(conversion: Conversion, statement: ast.stmt) -> ast.stmt:
             statement = above
         elif isinstance(above, (ast.With, ast.AsyncWith)):
             opened = [item.context_expr for item in above.items]
-            statement = above if _calls(conversion, opened, output.OPENS) else statement
+            is_asked = _calls(conversion, opened, output.OPENS) and not _may_write(conversion, above.body, statement)
+            statement = above if is_asked else statement
     return statement
+
+
+def _may_write(conversion: Conversion, body: list[ast.stmt], before: ast.stmt) -> bool:
+    """Whether something above a statement of a block writes a file, or enters code of the project."""
+    calls = (node for each in body for node in walk(each) if isinstance(node, ast.Call))
+    return any(
+        written_path(conversion.facts, call) is not None or bool(conversion.facts.targets(call))
+        for call in calls
+        if call.lineno < before.lineno
+    )
 
 
 def _calls(conversion: Conversion, parts: Iterable[ast.expr], names: frozenset[str]) -> bool:

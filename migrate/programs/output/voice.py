@@ -181,7 +181,7 @@ class Voice:
             return not self._figures.closes_for_all(call)
         names, targets = self._facts.called(call), self._facts.targets(call)
         if targets and names <= {output.PRINT} and all(map(self.is_guarded_outside, targets)):
-            return True
+            return not self.own.is_handed_temporary(call)
         return (not targets and output.PRINT in names) or self._is_of_writer(call)
 
     def _is_of_writer(self, call: ast.Call) -> bool:
