@@ -141,7 +141,7 @@ class Clearing:
         for path, scope, tree in self._now.scopes():
             listed = listed_until(tree) if isinstance(tree, ast.Module) else 0
             for name in self._now.assigned(tree):
-                if self._now.reads(tree, name):
+                if self._now.is_read(tree, name):
                     continue
                 was_read = self._before.was_read(path, scope, name)
                 if isinstance(tree, ast.Module) and self._now.is_mentioned(name, besides=path):
@@ -186,7 +186,7 @@ class Clearing:
             parameters = [*node.args.posonlyargs, *node.args.args]
             for position, parameter in enumerate(parameters):
                 is_own = parameter.arg in ("self", "cls") and position == 0
-                if is_own or self._now.reads(node, parameter.arg) or not self._before.reads(old, parameter.arg):
+                if is_own or self._now.is_read(node, parameter.arg) or not self._before.reads(old, parameter.arg):
                     continue
                 if parameter.arg in self._now.assigned(node):
                     continue

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.alone.numbers import undivided
+from migrate.alone.uses import HANDED
 from migrate.alone.world import WRAPPERS
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.units import Function
@@ -49,6 +50,12 @@ def merged(said: Iterable[Said], entrances: frozenset[str]) -> Handed | None:
     seeds = [each.seed for each in mine if each.seed is not None]
     splits, workers = any(each.splits for each in mine), any(each.workers for each in mine)
     return Handed(tuple(ddp.items()), min(seeds, default=None), splits, workers)
+
+
+def read_by(said: Iterable[Said]) -> dict[str, ast.Module]:
+    """What the accelerator's arguments will read, `args.seed`, as if a file did: it must not go for want of a use."""
+    texts = {text for each in said for text in (each.handed.seed, *(value for _, value in each.handed.ddp)) if text}
+    return {HANDED: ast.parse("\n".join(sorted(texts)))} if texts else {}
 
 
 def entrances(facts: Facts, unit: Unit) -> frozenset[str] | None:

@@ -1,7 +1,8 @@
 """Sums over the processes that each step of a training takes to show them: `shown = reduce_mean(loss.item())`.
 
 They are not a part of the loss, and nothing else joins them. They stay where only steps of a training come to them, and
-all of them do: in an evaluation each process has the whole already, and under a condition some may not come.
+all of them do: in an evaluation each process has the whole already, and under a condition some may not come. One that
+is the same on all processes, `if step % log_every == 0:`, is none of these.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.alone.calls import SUMS
+from migrate.alone.quantities import RANKS
 from migrate.analysis.syntax import LOOPS
 from migrate.analysis.units import Function
+from migrate.programs.processes.asked import sameness_of
+from migrate.programs.program import Program
 
 if TYPE_CHECKING:
     from migrate.alone.joining import Joining
@@ -49,7 +53,7 @@ class InSteps:
         facts = self._world.facts
         tree = facts.tree(call)
         statement = tree.statement(call)
-        if (above := tree.parents[statement]) in self._joining.loops:
+        if (above := self._above(statement)) in self._joining.loops:
             return self._joining.loops[above] is True and isinstance(statement, (ast.Assign, ast.Expr))
         unit = facts.unit(call)
         if depth == 0 or not isinstance(unit, Function) or not facts.callers_known(unit):
@@ -59,3 +63,23 @@ class InSteps:
         callers = facts.callers(unit)
         assigned = (isinstance(facts.tree(each.node).statement(each.node), ast.Assign) for each in callers)
         return all(assigned) and all(self._is_step(each.node, depth - 1) for each in callers)
+
+    def _above(self, statement: ast.stmt) -> ast.AST:
+        """What a statement stands in, past tests that come out the same wherever a process comes to it."""
+        tree = self._world.facts.tree(statement)
+        tests: list[ast.expr] = []
+        for above in tree.up(statement):
+            if not isinstance(above, ast.If):
+                return above if not tests or self._is_common(statement, tests, above) else tests[-1]
+            tests.append(above.test)
+        return tree.parents[statement]
+
+    def _is_common(self, statement: ast.stmt, tests: list[ast.expr], loop: ast.AST) -> bool:
+        """Whether all processes come to a statement of a loop that trains, past some tests, equally often."""
+        if (found := self._joining.training.get(loop)) is None:
+            return False
+        asked = (node for test in tests for node in ast.walk(test) if isinstance(node, ast.expr))
+        if any(self._world.quantity(node) in RANKS for node in asked):
+            return False
+        sameness = sameness_of(self._world.facts, Program((found,)), trusting=False)
+        return all(map(sameness.same, tests)) and sameness.alike(statement, deep=True)

@@ -112,9 +112,17 @@ class Joining:
     @cached_property
     def loops(self) -> dict[ast.AST, bool | None]:
         """The loops that train, those that evaluate, and those that do both: None."""
-        loops = Loops(self._world.facts)
-        found: dict[ast.AST, bool | None] = dict.fromkeys((loop.node for loop in loops.evaluation), False)
-        return found | {loop.node: self._only_trains(loop) or None for loop in loops.training}
+        found: dict[ast.AST, bool | None] = dict.fromkeys((loop.node for loop in self._loops.evaluation), False)
+        return found | {node: self._only_trains(loop) or None for node, loop in self.training.items()}
+
+    @cached_property
+    def training(self) -> dict[ast.AST, LoopFact]:
+        """What is known of the loops that train."""
+        return {loop.node: loop for loop in self._loops.training}
+
+    @cached_property
+    def _loops(self) -> Loops:
+        return Loops(self._world.facts)
 
     def _only_trains(self, loop: LoopFact) -> bool:
         """Whether a loader deals a loop its batches, and no test decides that it trains."""

@@ -50,7 +50,7 @@ def _is_left(before: Uses, now: Uses, where: tuple[str, str, ast.AST], lost: fro
         return pair.target.attr in lost
     path, scope, tree = where
     was_read = is_marked(pair.value) or before.was_read(path, scope, pair.target.id)
-    return was_read and not now.reads(tree, pair.target.id)
+    return was_read and not now.is_read(tree, pair.target.id)
 
 
 def _pairs(tree: ast.AST) -> Iterator[tuple[ast.Assign, list[Pair]]]:

@@ -17,7 +17,7 @@ from migrate.alone.foreign import foreign
 from migrate.alone.gatherings import Gatherings
 from migrate.alone.groups import near_to
 from migrate.alone.half import Half
-from migrate.alone.handed import Said, entrances, handed, merged
+from migrate.alone.handed import Said, entrances, handed, merged, read_by
 from migrate.alone.lost import lost_sums
 from migrate.alone.lost_attributes import lost_attributes
 from migrate.alone.obstacles import obstacles
@@ -110,7 +110,8 @@ def stage(
     notes = tuple(lost_sums(world, sums)) if has_processes else ()
     if plan.refused or plan.conflicts:
         return Stage(paths, processes=told)
-    made = _Passes(files, {m.file.path: m.tree for m in _around(facts, set(modules))}, frozenset(foreign(facts)))
+    others = {m.file.path: m.tree for m in _around(facts, set(modules))} | read_by(told)
+    made = _Passes(files, others, frozenset(foreign(facts)))
     made.apply(plan)
     for _ in range(MOST_ROUNDS):
         plan = made.next_plan()

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.alone.broadcasts import Broadcasts
-from migrate.alone.calls import SUMS, is_of_some
+from migrate.alone.calls import REDUCTIONS, SUMS, is_of_some
 from migrate.alone.collected import Collecting
 from migrate.alone.in_steps import InSteps
 from migrate.alone.inside import Insides, summed
@@ -83,7 +83,17 @@ class Sums:
     def joined(self) -> frozenset[ast.Call]:
         """What goes on being summed up beside loaders, outside of models and losses."""
         found = (self.joining.calls | self._in_steps.calls) - self.insides.calls.keys()
-        return frozenset() if self.stay else frozenset(call for call in found if _reduced(call) is not None)
+        if self.stay or not (kept := {call for call in found if _reduced(call) is not None}):
+            return frozenset()
+        facts, modules = self._world.facts, self._world.modules
+        mine = (use.node for use in facts.calls_anywhere if use.unit.module in modules)
+        going = {self._summed(call) for call in mine if facts.called(call) & REDUCTIONS and call not in kept}
+        return frozenset(call for call in kept if self._summed(call) not in going)
+
+    def _summed(self, call: ast.Call) -> tuple[ast.AST, str]:
+        """What a call sums up, and where: what divides a name there goes with its sums, so they stay or go together."""
+        given = argument_at(call, 0, "tensor")
+        return self._world.facts.tree(call).function(call), ast.unparse(given) if given is not None else ""
 
     @cached_property
     def stay(self) -> bool:

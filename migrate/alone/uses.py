@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
+HANDED = ""  # the path of what no file holds yet: what the accelerator's arguments will read
 
 
 def scopes(root: ast.Module) -> Iterator[tuple[str, ast.AST]]:
@@ -61,6 +62,7 @@ class Uses:
         self._assigned: dict[ast.AST, dict[str, list[ast.expr | None]]] = {}
         self._scopes: dict[str, dict[str, ast.AST]] = {}
         self._trees = {path: Tree(root) for path, root in {**others, **trees}.items()}
+        self._handed = {n.id for n in walk(others[HANDED]) if isinstance(n, ast.Name)} if HANDED in others else set()
         self._foreign = Foreign(foreign, self._trees)
         self.homonyms = homonyms(self._trees) if known is None else known
 
@@ -85,7 +87,7 @@ class Uses:
     def names(self, path: str) -> dict[str, int]:
         """How often each name is read in a file."""
         if path not in self._names:
-            found: dict[str, int] = {}
+            found: dict[str, int] = dict.fromkeys(self._handed, 1)
             for node in self._trees[path].nodes if path in self._trees else ():
                 if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Load, ast.Del)):
                     found[node.id] = found.get(node.id, 0) + 1
@@ -110,6 +112,10 @@ class Uses:
                 if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Load, ast.Del)):
                     found[node.id].append(node)
         return self._reads[tree].get(name, [])
+
+    def is_read(self, tree: ast.AST, name: str) -> bool:
+        """Whether a function or module reads a name, or the accelerator's arguments will."""
+        return name in self._handed or bool(self.reads(tree, name))
 
     def was_read(self, path: str, scope: str, name: str) -> bool:
         """Whether a scope of this name reads a name."""

@@ -23,6 +23,7 @@ from migrate.programs.values.divided import Division, Joined, division
 from migrate.programs.values.kept import divisors_of, is_read
 from migrate.programs.values.new_lists import is_new_list
 from migrate.programs.values.numbers import is_foreign, is_number
+from migrate.programs.values.of_all import goes_to_all
 from migrate.programs.values.scalars import Scalars
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def accumulators(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
             number = numbers.pop() if len(numbers) == 1 else None
             divided = _divided(facts, loop, name, anchor, summands)
             joined, lengths = (divided.joined, divided.lengths) if divided is not None else (None, ())
-            inside, growing = _is_read_inside(anchor, name), grows(facts, loop, summands)
+            inside, growing = _is_read_inside(facts, anchor, name), grows(facts, loop, summands)
             is_numeric = _begins_as_number(facts, loop, name) and not any(map(partial(is_foreign, facts), summands))
             yield Accumulator(name, loop, anchor, number, joined, inside, growing, is_numeric, lengths)
 
@@ -271,12 +272,16 @@ def _divisors(statement: ast.stmt, name: str) -> Iterator[ast.expr]:
                 yield node.value
 
 
-def _is_read_inside(anchor: ast.stmt, name: str) -> bool:
-    """Whether the name is read before the shares are joined, other than to add to it."""
+def _is_read_inside(facts: Facts, anchor: ast.stmt, name: str) -> bool:
+    """Whether the name is read before the shares are joined, other than to add to it, or to sum it up there."""
     adding = (n.value for n in walk(anchor) if isinstance(n, ast.Assign) and additions(n))
     sums = (part for value in adding for part in (value.elts if isinstance(value, ast.Tuple) else [value]))
     added_to = {id(part.left) for part in sums if isinstance(part, ast.BinOp)}
     return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and id(n) not in added_to
+        isinstance(n, ast.Name)
+        and n.id == name
+        and isinstance(n.ctx, ast.Load)
+        and id(n) not in added_to
+        and not goes_to_all(facts, n)
         for n in walk(anchor)
     )

@@ -1,5 +1,7 @@
 """Programs that distribute themselves: what goes, what asks the accelerator, and what is refused."""
 
+from textwrap import indent
+
 import pytest
 
 from migrate.report.model import Kind
@@ -109,8 +111,8 @@ def reduced(tensor, size):
             "",
         ),
         "step": (
-            "if epoch:\n    mean = reduced(loss.detach(), torch.distributed.get_world_size())",
-            "if epoch:\n    mean = loss.detach()",
+            "if loss > 1:\n    mean = reduced(loss.detach(), torch.distributed.get_world_size())",
+            "if loss > 1:\n    mean = loss.detach()",
         ),
     },
     "gradients that are averaged by hand": {
@@ -257,6 +259,39 @@ def test_a_sampler_and_what_the_wrapper_was_told(convert_text):
     assert "DistributedDataParallelKwargs(find_unused_parameters=True)" in result
     assert "    loader.set_epoch(epoch)\n" in result
     assert "sampler." not in result.replace("_sampler", "")
+
+
+PARSED = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument('--seed', default=3)
+args = parser.parse_args([])"""
+SEEDS = {
+    "a name": ("seed = 3", "seed"),
+    "one of several names": ("seed, other = 3, 4", "seed"),
+    "an option": (PARSED, "args.seed"),
+}
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_the_seed_of_a_sampler_is_there_where_nothing_else_reads_it(convert_text, name):
+    given, seed = SEEDS[name]
+    source = SAMPLER.format(epoch="sampler.set_epoch(epoch)").replace("seed=3", f"seed={seed}")
+    _, result = convert_text(source.replace("\ndata =", f"\n{given}\ndata =", 1))
+
+    assert f"DataLoaderConfiguration(use_seedable_sampler=True, data_seed={seed})" in result
+    assert given.splitlines()[-1] in result
+    assert "add_argument" not in given or "'--seed'" in result
+
+
+def test_a_seed_that_is_handed_to_a_function_for_its_sampler_goes_on_being_handed(convert_text):
+    source = SAMPLER.format(epoch="sampler.set_epoch(epoch)").replace("seed=3", "seed=seed")
+    head, _, body = source.partition("\ndata =")
+    _, result = convert_text(f"{head}\n\ndef main(seed):\n" + indent(f"data ={body}", "    ") + "\n\nmain(3)\n")
+
+    assert "def main(seed):" in result
+    assert "data_seed=seed" in result
+    assert "main(3)" in result
 
 
 def test_the_wrapper_and_irregular_gradients_ask_for_one_handler(convert_text):

@@ -78,7 +78,7 @@ def test_what_stands_in_the_loop_itself_is_joined(convert_text):
 
 OTHERWISE = {
     "an evaluation, too": {"test": "loss = mean(loss)"},
-    "under a condition": {"step": "shown = 0\n        if epoch:\n            shown = mean(loss.detach())"},
+    "under a condition": {"step": "shown = 0\n        if loss < 1:\n            shown = mean(loss.detach())"},
     "in what is shown itself": {"step": "print(mean(loss.detach()))"},
     "another test": {"more": ", flag=True", "and_more": " or not flag"},
 }
@@ -90,3 +90,125 @@ def test_what_others_come_to_goes_as_it_went(convert_text, name):
 
     assert "reduce(" not in result
     assert [f for f in report.findings if f.kind is Kind.NOTE and "goes away" in f.message]
+
+
+LOGGED = """
+import argparse
+import time
+import torch
+import torch.distributed as dist
+from torch import nn, optim
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def mean(x):
+    dist.all_reduce(x)
+    return x / dist.get_world_size()
+
+
+def main(args):
+    dist.init_process_group("gloo")
+    data = TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1))
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=4, sampler=sampler)
+    test_loader = DataLoader(data, batch_size=4)
+    model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    steps, running, start = 0, 0, time.time()
+    for epoch in range(args.epochs):
+        sampler.set_epoch(epoch)
+        for i, (x, y) in enumerate(loader):
+            loss = nn.functional.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {skip}
+            running += loss.item()
+            steps += 1
+            if {test}:
+                shown = torch.tensor(running / args.every)
+                {sum}
+                shown = shown.item() / dist.get_world_size()
+                print(shown)
+                running = 0
+        {evaluation}
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=2)
+parser.add_argument("--every", type=int, default=2)
+parser.add_argument("--local_rank", type=int, default=0)
+main(parser.parse_args())
+"""
+SUM = "dist.all_reduce(shown, op=dist.ReduceOp.SUM)"
+
+
+def logged(test="steps % args.every == 0", skip="pass", sum=SUM, evaluation="pass"):  # noqa: A002
+    return LOGGED.format(test=test, skip=skip, sum=sum, evaluation=evaluation)
+
+
+def said(report):
+    return [finding.message for finding in report.findings if finding.kind is Kind.NOTE]
+
+
+COMMON = {
+    "by the number of the step": {},
+    "of the batch": {"test": "i % args.every == args.every - 1 or i == len(loader) - 1"},
+    "by two tests": {"test": "steps > 1", "sum": f"if epoch > 0:\n                    {SUM}"},
+}
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_what_all_come_to_at_times_is_joined(convert_text, name):
+    report, result = convert_text(logged(**COMMON[name]))
+
+    assert 'shown = accelerator.reduce(shown, reduction="sum")\n' in result
+    assert "shown = shown.item() / accelerator.num_processes\n" in result
+    assert not [note for note in said(report) if "goes away" in note]
+
+
+def test_what_is_shown_of_the_sum_alone_is_no_share(convert_text):
+    report, _ = convert_text(logged())
+
+    assert not [note for note in said(report) if "one process's share" in note]
+
+
+def test_what_is_shown_beside_the_sum_is_a_share(convert_text):
+    report, _ = convert_text(logged(skip="print(running)"))
+
+    assert [note for note in said(report) if "running shows one process's share" in note]
+
+
+def test_what_a_function_joins_at_times_is_joined(convert_text):
+    source = logged(sum="shown = mean(shown)").replace(".item() / dist.get_world_size()", ".item()")
+    report, result = convert_text(source)
+
+    assert 'x.copy_(accelerator.reduce(x, reduction="sum"))\n    return x / accelerator.num_processes\n' in result
+    assert not [note for note in said(report) if "goes away" in note or "one process's share" in note]
+
+
+EVALUATED = """model.eval()
+        with torch.no_grad():
+            for x, y in test_loader:
+                shown = nn.functional.mse_loss(model(x), y)
+                dist.all_reduce(shown)
+                print(shown.item() / dist.get_world_size())
+        model.train()"""
+APART = {
+    "by the batch": {"test": "loss.item() > 1"},
+    "by a clock": {"test": "time.time() - start > 60"},
+    "by the process": {"test": "args.local_rank == 0"},
+    "by a draw": {"test": "torch.rand(1).item() > 0.5"},
+    "not past another step": {"skip": "if loss.item() > 5: continue"},
+    "in an evaluation, too": {"evaluation": EVALUATED},
+    "of the most": {"sum": "dist.all_reduce(shown, op=dist.ReduceOp.MAX)"},
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_what_some_may_not_come_to_goes(convert_text, name):
+    report, result = convert_text(logged(**APART[name]))
+
+    assert "accelerator.reduce(shown" not in result
+    assert "num_processes" not in result
+    assert [note for note in said(report) if "running shows one process's share" in note]
