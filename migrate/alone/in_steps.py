@@ -2,7 +2,8 @@
 
 They are not a part of the loss, and nothing else joins them. They stay where only steps of a training come to them, and
 all of them do: in an evaluation each process has the whole already, and under a condition some may not come. One that
-is the same on all processes, `if step % log_every == 0:`, is none of these.
+is the same on all processes, `if step % log_every == 0:`, is none of these, and an evaluation need not ask a function
+that would only give it back what it has (`alone/handing_back.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.alone.calls import SUMS
+from migrate.alone.handing_back import handed_back, is_evaluated
 from migrate.alone.quantities import RANKS
 from migrate.analysis.syntax import LOOPS
 from migrate.analysis.units import Function
@@ -19,6 +21,8 @@ from migrate.programs.processes.asked import sameness_of
 from migrate.programs.program import Program
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from migrate.alone.joining import Joining
     from migrate.alone.world import World
 
@@ -60,9 +64,20 @@ class InSteps:
             return False
         if any(isinstance(node, LOOPS) for node in tree.up(call) if facts.unit(node) is unit):
             return False
-        callers = facts.callers(unit)
-        assigned = (isinstance(facts.tree(each.node).statement(each.node), ast.Assign) for each in callers)
-        return all(assigned) and all(self._is_step(each.node, depth - 1) for each in callers)
+        callers = [each.node for each in facts.callers(unit) if each.node not in self._idle(unit)]
+        assigned = (isinstance(facts.tree(each).statement(each), ast.Assign) for each in callers)
+        return bool(callers) and all(assigned) and all(self._is_step(each, depth - 1) for each in callers)
+
+    def _idle(self, unit: Function) -> dict[ast.Call, ast.expr]:
+        """The calls by which evaluations ask for a mean of what they have in full, with what they ask it of."""
+        world, loops = self._world, self._joining.loops
+        calls = (call.node for call in world.facts.callers(unit) if is_evaluated(world, loops, call.node))
+        return {call: given for call in calls if (given := handed_back(world, call)) is not None}
+
+    def idle(self, joined: Iterable[ast.Call]) -> dict[ast.Call, ast.expr]:
+        """These calls, of the functions in which some sums stay."""
+        units = {self._world.facts.unit(call) for call in joined}
+        return {k: given for unit in units if isinstance(unit, Function) for k, given in self._idle(unit).items()}
 
     def _above(self, statement: ast.stmt) -> ast.AST:
         """What a statement stands in, past tests that come out the same wherever a process comes to it."""

@@ -204,6 +204,7 @@ class Rewriting:
             self._dealing.rewrite,
             self._samplers.rewrite,
             self._sums.collecting.rewrite,
+            self._sums.rewrite,
             partial(calls.rewrite, self._world),
             partial(sharded_states.rewrite, self._world),
             partial(devices.rewrite, self._world),

@@ -29,6 +29,7 @@ from migrate.programs.program import Refusal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from migrate.alone.pen import Pen
     from migrate.alone.world import World
     from migrate.analysis.facts import Use
     from migrate.analysis.units import Module
@@ -94,6 +95,17 @@ class Sums:
         """What a call sums up, and where: what divides a name there goes with its sums, so they stay or go together."""
         given = argument_at(call, 0, "tensor")
         return self._world.facts.tree(call).function(call), ast.unparse(given) if given is not None else ""
+
+    def rewrite(self, pen: Pen, node: ast.expr) -> list[ast.AST] | None:
+        """`loss = reduce_mean(loss)`, in an evaluation: it has the mean already; what is left to be looked at."""
+        if not isinstance(node, ast.Call) or (given := self._idle.get(node)) is None:
+            return None
+        pen.rewrite(node, "{it}", it=given)
+        return [given]
+
+    @cached_property
+    def _idle(self) -> dict[ast.Call, ast.expr]:
+        return self._in_steps.idle(self.joined)
 
     @cached_property
     def stay(self) -> bool:

@@ -11,12 +11,14 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import reads, same, walk
+from migrate.analysis.syntax import arguments, reads, same, walk
 from migrate.analysis.units import Function
 from migrate.programs.shares.feeding import GROWING, classes, fed_by, receiver
 from migrate.programs.shares.meter_lists import lists_of_means
 from migrate.programs.shares.meters import emptied, meter_of
 from migrate.programs.values.asides import done
+from migrate.programs.values.content import asks_for_size
+from migrate.programs.values.of_all import is_of_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -69,7 +71,8 @@ def joins(facts: Facts, loop: LoopFact) -> Iterator[Join]:
             if not any(_resets(facts, n, meter) for n in inside):
                 is_asked = any(call not in done(facts.tree(call).statement(call)) for call in calls)
                 begins = _begin_as_arrays(facts, inner)
-                made = Join(target, anchor, sums, derived, bool(inside) or is_asked, begins, lists)
+                is_shown = (bool(inside) or is_asked) and any(_is_given_share(facts, call) for call in calls)
+                made = Join(target, anchor, sums, derived, is_shown, begins, lists)
                 yield made.below(way) if way else made
 
 
@@ -77,6 +80,11 @@ def apart(facts: Facts, loop: LoopFact, joined: Collection[Join]) -> dict[str, a
     """The objects that a training loop feeds and that stay one process's own, with the first call that feeds each."""
     targets = {join.target for join in joined}
     return {target: calls[0] for target, calls in fed_by(facts, loop).items() if target not in targets}
+
+
+def _is_given_share(facts: Facts, call: ast.Call) -> bool:
+    """Whether a meter is fed with something else than what all processes have summed up, and how large a batch is."""
+    return any(not is_of_all(facts, given) and not asks_for_size(facts, given) for given in arguments(call))
 
 
 def _is_fed_whole(facts: Facts, loop: LoopFact, call: ast.Call, target: str, calls: Collection[ast.Call]) -> bool:

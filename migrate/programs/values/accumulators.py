@@ -23,7 +23,7 @@ from migrate.programs.values.divided import Division, Joined, division
 from migrate.programs.values.kept import divisors_of, is_read
 from migrate.programs.values.new_lists import is_new_list
 from migrate.programs.values.numbers import is_foreign, is_number
-from migrate.programs.values.of_all import goes_to_all
+from migrate.programs.values.of_all import goes_to_all, is_of_all
 from migrate.programs.values.scalars import Scalars
 
 if TYPE_CHECKING:
@@ -200,7 +200,8 @@ def _after_calls(facts: Facts, node: ast.AST, name: str, depth: int = _DEEPEST) 
 def is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
     """Whether an expression holds something of the batches of one process."""
     values = facts.values(node)
-    return any(value.role in FROM_LOADER and value.origin in loop.loaders for value in values)
+    found = any(value.role in FROM_LOADER and value.origin in loop.loaders for value in values)
+    return found and not is_of_all(facts, node)
 
 
 def holds_own(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:

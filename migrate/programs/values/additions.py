@@ -11,6 +11,7 @@ from migrate.programs.values.assigned import assigned
 from migrate.programs.values.below import below
 from migrate.programs.values.kept import is_place
 from migrate.programs.values.numbers import is_text
+from migrate.programs.values.of_all import is_of_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -68,7 +69,7 @@ def counted(facts: Facts, loop: ast.AST) -> Iterator[str]:
 
 def holds_numbers(facts: Facts, node: ast.expr) -> bool:
     """Whether what is added comes of a batch, or of what nobody knows of one; text does not add up."""
-    if any(is_text(facts, part) for part in _summands(node)):
+    if is_of_all(facts, node) or any(is_text(facts, part) for part in _summands(node)):
         return False
     if roles(facts.values(node)) & (FROM_LOADER | {Role.TENSOR}):
         return True
@@ -105,7 +106,8 @@ def _rests_on(facts: Facts, node: ast.expr, sums: Collection[str]) -> bool:
 
 
 def _is_of_batch(facts: Facts, node: ast.expr) -> bool:
-    return any(isinstance(part, ast.expr) and roles(facts.values(part)) & FROM_LOADER for part in walk(node))
+    parts = (part for part in walk(node) if isinstance(part, ast.expr) and roles(facts.values(part)) & FROM_LOADER)
+    return any(not is_of_all(facts, part) for part in parts)
 
 
 def _summands(node: ast.expr) -> Iterator[ast.expr]:

@@ -57,7 +57,7 @@ def goes_by_content(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
 
 def goes_by_values(facts: Facts, loop: LoopFact, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
     """Whether a number depends on what the batches of one process hold, and not on how large they are."""
-    if _asks_for_form(facts, node) or _asks_for_size(facts, node) or node in seen:
+    if _asks_for_form(facts, node) or asks_for_size(facts, node) or node in seen:
         return False
     given = facts.once(Sources).given(node).expressions if isinstance(node, ast.Name) else ()
     if given and Role.BATCH not in roles(facts.values(node)):
@@ -72,7 +72,7 @@ def _is_kept(facts: Facts, node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and Role.CONTAINER in roles(facts.values(node.value))
 
 
-def _asks_for_size(facts: Facts, node: ast.AST) -> bool:
+def asks_for_size(facts: Facts, node: ast.AST) -> bool:
     """`len(batch)`, `x.size(1)`, `x.shape[1]`."""
     if isinstance(node, ast.Call):
         is_method = isinstance(node.func, ast.Attribute) and node.func.attr in known.SIZES

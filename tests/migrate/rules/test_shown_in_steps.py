@@ -16,7 +16,7 @@ def mean(x{more}):
         return x
     x = x.clone()
     dist.all_reduce(x)
-    x /= dist.get_world_size()
+    x /= {division}
     return x
 
 
@@ -55,9 +55,9 @@ def mean(x):
 """
 
 
-def program(step=STEP, test="pass", more="", and_more=""):
+def program(step=STEP, test="pass", more="", and_more="", division="dist.get_world_size()"):
     shown = "        print(shown)" if "shown" in step else ""
-    return PROGRAM.format(step=f"{step}\n{shown}", test=test, more=more, and_more=and_more)
+    return PROGRAM.format(step=f"{step}\n{shown}", test=test, more=more, and_more=and_more, division=division)
 
 
 def test_what_each_step_joins_is_joined(convert_text):
@@ -76,8 +76,25 @@ def test_what_stands_in_the_loop_itself_is_joined(convert_text):
     assert "        shown /= accelerator.num_processes\n" in result
 
 
+IN_EVALUATIONS = {
+    "in its loop": ("loss = mean(loss)", "(outputs, y)\n            accelerator.print(loss.item())\n"),
+    "as an argument": ("print(mean(loss))", "            accelerator.print(loss)\n"),
+}
+
+
+@pytest.mark.parametrize("name", IN_EVALUATIONS)
+def test_an_evaluation_that_asks_for_it_has_it_already(convert_text, name):
+    before, after = IN_EVALUATIONS[name]
+    report, result = convert_text(program(test=before))
+
+    assert KEPT in result
+    assert "        shown = mean(loss.detach())\n" in result
+    assert after in result
+    assert not [f for f in report.findings if f.kind is Kind.NOTE and "goes away" in f.message]
+
+
 OTHERWISE = {
-    "an evaluation, too": {"test": "loss = mean(loss)"},
+    "an evaluation that is given something else": {"test": "loss = mean(loss)", "more": ", by=2", "division": "by"},
     "under a condition": {"step": "shown = 0\n        if loss < 1:\n            shown = mean(loss.detach())"},
     "in what is shown itself": {"step": "print(mean(loss.detach()))"},
     "another test": {"more": ", flag=True", "and_more": " or not flag"},
@@ -212,3 +229,80 @@ def test_what_some_may_not_come_to_goes(convert_text, name):
     assert "accelerator.reduce(shown" not in result
     assert "num_processes" not in result
     assert [note for note in said(report) if "running shows one process's share" in note]
+
+
+ADDED = {
+    "a mean": ("shown = mean(loss.detach())", "total += shown.item()", ""),
+    "a sum": ("shown = (y > 0).sum()\n        dist.all_reduce(shown)", "total += shown.item()", ""),
+    "in a name for it": ("shown = mean(loss.detach())", "value = shown.item() * 2\n        total = total + value", ""),
+    "under a condition": ("shown = mean(loss.detach())", "if shown > 1:\n            total += shown.item()", ""),
+    "in an attribute": ("shown = mean(loss.detach())", "log.total += shown.item()", "log."),
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_what_is_added_up_of_all_is_not_joined_again(convert_text, name):
+    step, adds, of = ADDED[name]
+    source = program(f"{step}\n        {adds}")
+    source = source.replace("    for x, y in loader:", f"    {of}total = 0\n    for x, y in loader:")
+    source = source.replace("    model.eval()", f"    print({of}total)\n    model.eval()")
+    source = source.replace(
+        "dist.init_process_group", "class Log:\n    total = 0\n\n\nlog = Log()\ndist.init_process_group"
+    )
+    report, result = convert_text(source)
+
+    assert "accelerator.reduce(" in result
+    assert "gather" not in result.partition("model.eval()")[0]
+    assert result.count("accelerator.reduce(") == 1
+    assert not [note for note in said(report) if "one process's share" in note]
+
+
+BESIDE = {
+    "something else": "total += shown.item() + loss.item()",
+    "where a batch says so": "if loss > 1:\n            total += shown.item()",
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_is_added_up_beside_it_is_joined(convert_text, name):
+    source = program(f"{STEP}\n        {BESIDE[name]}")
+    source = source.replace("    for x, y in loader:", "    total = 0\n    for x, y in loader:")
+    _, result = convert_text(source.replace("    model.eval()", "    print(total / len(loader))\n    model.eval()"))
+
+    assert "total = sum(accelerator.gather_for_metrics([total]))" in result
+
+
+METER = """
+class Meter:
+    def __init__(self):
+        self.sum = self.count = self.avg = 0
+
+    def update(self, value, n=1):
+        self.sum += value * n
+        self.count += n
+        self.avg = self.sum / self.count
+
+
+"""
+
+
+def metered(given):
+    source = program(f"{STEP}\n        meter.update({given})\n        print(meter.avg)")
+    source = source.replace("    for x, y in loader:", "    meter = Meter()\n    for x, y in loader:")
+    source = source.replace("    model.eval()", "    print(meter.avg)\n    model.eval()")
+    return source.replace("dist.init_process_group", METER.lstrip() + "dist.init_process_group")
+
+
+@pytest.mark.parametrize("given", ["shown.item()", "shown.item(), x.size(0)", "shown.item(), len(x)"])
+def test_a_meter_of_what_all_have_shows_no_share(convert_text, given):
+    report, _ = convert_text(metered(given))
+
+    assert not [note for note in said(report) if "one process's share" in note]
+
+
+@pytest.mark.parametrize("given", ["loss.item()", "shown.item() + loss.item(), x.size(0)"])
+def test_a_meter_of_something_else_does(convert_text, given):
+    report, result = convert_text(metered(given))
+
+    assert "meter.sum, meter.count = accelerator.reduce((meter.sum, meter.count))" in result
+    assert [note for note in said(report) if "meter shows one process's share" in note]
