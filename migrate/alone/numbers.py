@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.alone.given import answer
 from migrate.alone.world import VALUES
 from migrate.programs.marker import ACCELERATOR
-from migrate.programs.values.place import number
+from migrate.programs.values.place import Quantity, number
 
 if TYPE_CHECKING:
     from migrate.alone.pen import Pen
@@ -54,7 +54,7 @@ def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.
         if world.truth(node.right) is False:  # `len(loader) + (distributed and ...)`
             pen.rewrite(node, "{it}", it=node.left)
             return [node.left]
-    kind = world.quantity(node)
+    kind = _quantity(world, scales, node)
     if kind is not None and world.places.is_of_job(node):
         return []
     if kind is not None and kind in VALUES and number(node) is None:
@@ -74,6 +74,12 @@ def rewrite(world: World, scales: Scales, pen: Pen, node: ast.expr) -> list[ast.
             pen.rewrite(node, text)
             return []
     return None
+
+
+def _quantity(world: World, scales: Scales, node: ast.expr) -> Quantity | None:
+    """Which number of the place it is: what divides a sum is the number of processes in it, and not that of GPUs."""
+    kind = world.quantity(node)
+    return Quantity.WORLD_SIZE if kind is Quantity.DEVICES and scales.divides_sum(node) else kind
 
 
 def chosen(world: World, node: ast.IfExp) -> str | None:

@@ -122,6 +122,16 @@ class Scales:
             if part is not node
         )
 
+    def divides_sum(self, divisor: ast.expr) -> bool:
+        """Whether a number divides what processes go on summing up."""
+        tree = self._world.facts.tree(divisor)
+        match tree.parents.get(divisor):
+            case (
+                ast.BinOp(op=ast.Div(), left=divided, right=by) | ast.AugAssign(op=ast.Div(), target=divided, value=by)
+            ):
+                return by is divisor and self._sums.is_summed(divided, tree.function(divisor))
+        return False
+
     def _reduces(self, call: ast.Call) -> bool:
         return any(target in self._reducing for target in self._world.facts.targets(call))
 

@@ -74,7 +74,7 @@ from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.shares.bars import bars_of_samples
-from migrate.programs.shares.joins import apart
+from migrate.programs.shares.joins import apart_shown
 from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.shares.short_counts import short_counts
@@ -185,7 +185,7 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     found = tuple(each for each in loops.accumulated(loop) if each.name not in averaged.names)
     shown = [accumulator.name for accumulator in found if accumulator.read_inside]
     shown += [join.target for join in joined if join.shown_inside]
-    shown += [name for name in apart(facts, loop, joined) if name not in averaged.names]
+    shown += [name for name in apart_shown(facts, loop, joined) if name not in averaged.names]
     joined, turn = tuple(join for join in joined if join.sums or join.lists), _turn(conversion, loop)
     left = left_over(facts, loop, found, loops.joined(loop), averaged)
     last = [] if turn is not None else _join_last(conversion, draft, loop, [*left])

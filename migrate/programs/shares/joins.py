@@ -87,6 +87,12 @@ def _is_given_share(facts: Facts, call: ast.Call) -> bool:
     return any(not is_of_all(facts, given) and not asks_for_size(facts, given) for given in arguments(call))
 
 
+def apart_shown(facts: Facts, loop: LoopFact, joined: Collection[Join]) -> list[str]:
+    """Those of them that show a process's share while the loop runs."""
+    fed = fed_by(facts, loop)
+    return [name for name in apart(facts, loop, joined) if any(_is_given_share(facts, call) for call in fed[name])]
+
+
 def _is_fed_whole(facts: Facts, loop: LoopFact, call: ast.Call, target: str, calls: Collection[ast.Call]) -> bool:
     """Whether a call feeds a meter itself: under its name, or that of a parameter of which nothing else is asked."""
     unit, of = facts.unit(call), receiver(facts, call)

@@ -306,3 +306,20 @@ def test_a_meter_of_something_else_does(convert_text, given):
 
     assert "meter.sum, meter.count = accelerator.reduce((meter.sum, meter.count))" in result
     assert [note for note in said(report) if "meter shows one process's share" in note]
+
+
+def test_what_goes_on_being_summed_up_is_divided_by_the_processes_not_by_the_gpus_of_a_machine(convert_text):
+    source = program("shown = mean(loss.detach(), gpus)", more=", n", division="n")
+    source = source.replace("    if dist.get_world_size() < 2:\n        return x\n", "")
+    _, result = convert_text(source.replace("data = ", "gpus = torch.cuda.device_count()\ndata = ", 1))
+
+    assert "    x /= accelerator.num_processes\n" in result
+
+
+@pytest.mark.parametrize("given", ["shown.item(), x.size(0)", "loss.item(), x.size(0)"])
+def test_a_meter_that_is_shown_in_steps_alone(convert_text, given):
+    source = metered(given).replace("    print(meter.avg)\n    model.eval()", "    model.eval()")
+    report, _ = convert_text(source)
+
+    notes = [note for note in said(report) if "meter shows one process's share" in note]
+    assert bool(notes) is given.startswith("loss")
