@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.world import WRAPPERS
 from migrate.analysis.syntax import argument_at
-from migrate.analysis.units import Function
+from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,9 +57,14 @@ def _states(world: World) -> Iterator[ast.expr]:
         for target in statement.targets
     }
 
+    kept = {place for _, _, made in wrapped for target in made.targets for place in _places(world, target)}
+
     def is_behind(unit: Unit, node: ast.expr) -> bool:
         text = ast.unparse(node)
-        return any((unit, text) == (where, name) and made.lineno < node.lineno for where, name, made in wrapped)
+        mine = [made for where, name, made in wrapped if (where, name) == (unit, text)]
+        if mine:
+            return any(made.lineno < node.lineno for made in mine)
+        return not kept.isdisjoint(_places(world, node)) and not _has_layer(world)
 
     for use in facts.method_calls("load_state_dict") if wrapped else ():
         state = argument_at(use.node, 0, "state_dict")
@@ -71,6 +76,18 @@ def _states(world: World) -> Iterator[ast.expr]:
         if (is_behind(use.unit, model) or is_handed) and is_plain and "torch" in use.unit.module.names:
             if use.unit.module in world.modules and not _is_second_try(world, use.node):
                 yield state
+
+
+def _places(world: World, node: ast.expr) -> set[tuple[Class, str]]:
+    """The attribute that an expression is, with the classes of its object: what one method wraps, another one loads."""
+    if not isinstance(node, ast.Attribute):
+        return set()
+    return {(value.unit, node.attr) for value in world.facts.values(node.value) if isinstance(value.unit, Class)}
+
+
+def _has_layer(world: World) -> bool:
+    """Whether a model may have a layer of that name, whose keys begin so before it is wrapped, too."""
+    return any(target.attr == "module" for target, _ in world.assigned_attributes())
 
 
 def _is_file(world: World, node: ast.expr) -> bool:

@@ -470,3 +470,79 @@ def test_a_count_that_only_a_sampler_was_told_goes_with_what_it_goes_on_with(con
     assert "set_epoch" not in text
     assert ("seen = 0" in text) is ("seen +=" in text)
     assert ("seen = 0" in text) is ("print" in after)
+
+
+TRAINER = """
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.{layer} = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.{layer}(x)
+
+
+class Trainer:
+    def __init__(self):
+        {made}
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        data = TensorDataset(torch.zeros(16, 4), torch.zeros(16, 1))
+        self.sampler = DistributedSampler(data)
+        self.loader = DataLoader(data, batch_size=4, sampler=self.sampler)
+
+    def build(self):
+        model = Net()
+        self.model = {wrapped}
+
+    def load(self):
+        if os.path.exists("model.pt"):
+            state = torch.load("model.pt")
+            {load}
+
+    def train(self):
+        self.load()
+        for epoch in range(2):
+            self.sampler.set_epoch(epoch)
+            for x, y in self.loader:
+                loss = nn.functional.mse_loss(self.model(x), y)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+
+dist.init_process_group("gloo")
+Trainer().train()
+"""
+BUILT = {"layer": "fc", "made": "self.build()", "wrapped": "DDP(model)", "load": "self.model.load_state_dict(state)"}
+BEHIND = {
+    "in another method": {},
+    "beside the loader": {"made": "self.build()\n        self.model = DDP(self.model)", "wrapped": "model"},
+}
+AMONG = {
+    "that of a plain model": {"load": "self.model.module.load_state_dict(state)"},
+    "that of a model with such a layer": {"layer": "module"},
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_what_a_method_loads_into_what_another_wraps_loads_on(convert_text, name):
+    _, text = convert_text(TRAINER.format(**BUILT | BEHIND[name]))
+
+    assert "            torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, " in text
+    assert "unwrap_model(self.model).load_state_dict(state)" in text
+
+
+@pytest.mark.parametrize("name", AMONG)
+def test_no_prefix_is_taken_off_where_it_is_not_the_wrappers(convert_text, name):
+    report, text = convert_text(TRAINER.format(**BUILT | AMONG[name]))
+
+    assert report.changes
+    assert "consume_prefix" not in text
