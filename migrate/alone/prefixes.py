@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.alone.world import WRAPPERS
 from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Class, Function
+from migrate.edits.quotes import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +24,12 @@ _PLAIN = "{key.removeprefix('module.'): value for key, value in {it}.items()}"
 def strip(world: World, pen: Pen) -> None:
     """Take the prefixes off what is loaded behind `model = DDP(model)`: above it, or in it where it has no name."""
     for state in _states(world):
+        content = world.facts.file(state).content
         if _has_name(state):
-            pen.before(world.facts.tree(state).statement(state), _STRIP.format(state=ast.unparse(state)))
+            line = quoted(_STRIP.format(state=ast.unparse(state)), content)
+            pen.before(world.facts.tree(state).statement(state), line)
         else:
-            pen.rewrite(state, _PLAIN, it=state)
+            pen.rewrite(state, quoted(_PLAIN, content), it=state)
             if isinstance(load := _root(state), ast.Call) and argument_at(load, 1, "map_location") is None:
                 pen.add_keyword(load, "map_location", "'cpu'")  # nobody would see below where this goes to
 

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Literal
 from migrate.edits import edit as do
 from migrate.edits.editable import EditableFile
 from migrate.edits.parts import check_expression, check_statements, fill, resolve
-from migrate.edits.quotes import for_every_python
+from migrate.edits.quotes import as_written
 from migrate.edits.settle import Settled, settle
 from migrate.edits.signature import check_parameter
 from migrate.source.address import Address, arguments_of
@@ -333,7 +333,7 @@ class Plan:
             self._refuse(rule, file.path, line, "quotes and backslashes cannot be put into an f-string", group)
         else:
             end = end_line or getattr(node, "end_lineno", None) or line
-            self._append(do.Edit(rule, file.path, address, for_every_python(operation), line, end, group))
+            self._append(do.Edit(rule, file.path, address, as_written(operation, file.content), line, end, group))
 
     def _append(self, edit: Edit) -> None:
         self._edits[edit.path].append(edit)

@@ -1,4 +1,6 @@
-"""F-strings that every Python reads.
+"""Quotes of what is written into a program: those of the program itself, in f-strings that every Python reads.
+
+`loaders["train"]` is written with the quotes that the program writes "train" with, whatever `ast.unparse` has.
 
 From 3.12 on an f-string may hold its own quotes, and `ast.unparse` (of 3.12.1 and 3.13.0, at least) writes them so
 where nobody asked for it: `f'{a['b']}'`. What is written into a program is read by the Python that runs the program,
@@ -20,21 +22,48 @@ if TYPE_CHECKING:
 _START = getattr(tokenize, "FSTRING_START", None)  # Pythons before 3.12 have none
 _END = getattr(tokenize, "FSTRING_END", None)
 _QUOTES = ("'", '"', '"""', "'''")  # in the order in which `ast.unparse` tries them
+_PLAIN = re.compile(r"""(['"])([^'"\\\n]+)\1""")
 _CAN_BE = re.compile(r"[fF][rR]?['\"].*\{", re.DOTALL)
 
 
-def for_every_python(operation: Operation) -> Operation:
-    """The operation with f-strings in its code that Pythons before 3.12 read as well."""
-    if _START is None:
-        return operation
+def as_written(operation: Operation, content: bytes) -> Operation:
+    """The operation with the quotes of a file in its code, and f-strings that Pythons before 3.12 read as well."""
     changed: dict[str, object] = {}
     for field in fields(operation):  # type: ignore[arg-type]
         value = getattr(operation, field.name)
         if isinstance(value, str):
-            changed[field.name] = requoted(value)
+            changed[field.name] = _written(value, content)
         elif field.name == "parts":
-            changed["parts"] = tuple((n, requoted(part) if isinstance(part, str) else part) for n, part in value)
+            parts = ((n, _written(part, content) if isinstance(part, str) else part) for n, part in value)
+            changed["parts"] = tuple(parts)
     return replace(operation, **changed)  # type: ignore[type-var]
+
+
+def _written(code: str, content: bytes) -> str:
+    code = like(code, content)
+    return code if _START is None else requoted(code)
+
+
+def quoted(code: str, content: bytes) -> str:
+    """The code with the quotes that a file uses most; code is written with single quotes."""
+    return code.replace("'", '"') if content.count(b'"') > content.count(b"'") and '"' not in code else code
+
+
+def like(code: str, content: bytes) -> str:
+    """The code, in which a text that the file has in other quotes alone has those."""
+    if not _PLAIN.search(code):
+        return code
+    lines, depth, found = code.splitlines(keepends=True), 0, []
+    for token in _tokens(code):
+        depth += (token.type == _START) - (token.type == _END)
+        if token.type == tokenize.STRING and depth == 0 and (plain := _PLAIN.fullmatch(token.string)):
+            other = "'" if plain[1] == '"' else '"'
+            new = f"{other}{plain[2]}{other}"
+            if new.encode() in content and token.string.encode() not in content:
+                found.append((_offset(lines, *token.start), new))
+    for start, new in found:
+        code = f"{code[:start]}{new}{code[start + len(new) :]}"
+    return code
 
 
 def requoted(code: str) -> str:

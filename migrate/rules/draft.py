@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from migrate.analysis.units import Module
 from migrate.edits.parts import ITSELF, RECEIVER, Selector, argument
+from migrate.edits.quotes import quoted
 from migrate.programs.home.access import NAME
 from migrate.report.model import Finding, Kind
 
@@ -131,8 +132,7 @@ class Draft:
 
     def quoted(self, node: ast.AST, code: str) -> str:
         """The code with the quotes that the file of a node uses most; code is written with single quotes."""
-        content = self.facts.file(node).content
-        return code.replace("'", '"') if content.count(b'"') > content.count(b"'") and '"' not in code else code
+        return quoted(code, self.facts.file(node).content)
 
     def add_import(self, node: ast.AST, module: str, name: str | None = None) -> None:
         """Import a name, or the module itself, in a node's file, above it where it runs while the file is loaded."""

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from migrate.edits import argument
-from migrate.edits.quotes import requoted
+from migrate.edits.quotes import like, requoted
 
 NEW = pytest.mark.skipif(sys.version_info < (3, 12), reason="Pythons before 3.12 do not write such f-strings")
 # by what 3.12 may write: what those before it write
@@ -52,3 +52,37 @@ def test_what_stands_in_the_program_keeps_its_quotes(edit):
     e = edit(f"g({code})\n")
     e.do("rewrite", e.file.tree.body[0].value, "h({it})", it=argument(0))
     assert e.text() == f"h({code})\n"
+
+
+LIKE = {
+    "as the file has it": ('loaders["train"]', b"x = loaders['train']", "loaders['train']"),
+    "as the file has it elsewhere": ('f("train", x)', b"x = {'train': 1}", "f('train', x)"),
+    "the other way round": ("a['train'], b['é']", b'x = {"train": 1}', "a[\"train\"], b['é']"),
+    "in several lines": ("a['é']\nb['c'] = d['e']", b'"c" "e"', 'a[\'é\']\nb["c"] = d["e"]'),
+}
+UNLIKE = {
+    "in both": ("loaders['train']", b"\"train\" 'train'"),
+    "not in the file": ("reduce(x, 'mean')", b'print("x")'),
+    "with quotes inside": ("""f("it's")""", b"'its'"),
+    "in an f-string": ("""f"{a['b']}\"""", b'"b"'),
+    "with a prefix": ("r'x'", b'"x"'),
+}
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_a_text_has_the_quotes_of_the_file(name):
+    code, content, written = LIKE[name]
+    assert like(code, content) == written
+    assert ast.dump(ast.parse(written)) == ast.dump(ast.parse(code))
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_another_keeps_its_own(name):
+    code, content = UNLIKE[name]
+    assert like(code, content) == code
+
+
+def test_what_a_rule_writes_has_the_quotes_of_the_place(edit):
+    e = edit("""\"""It says "a".\"""\nx = loaders['train']\n""")
+    e.do("replace", e.file.tree.body[1], 'y = loaders["train"]')
+    assert "y = loaders['train']\n" in e.text()

@@ -155,7 +155,7 @@ def test_what_the_program_has_switched_off_stays(convert):
 def test_the_prefix_of_two_wrappers_is_taken_off_once(convert):
     _, _, result = convert()
 
-    assert result.count("consume_prefix_in_state_dict_if_present(state, 'module.')") == 1
+    assert result.count('consume_prefix_in_state_dict_if_present(state, "module.")') == 1
 
 
 PLAIN = "class Plain(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {made}\n\n"
