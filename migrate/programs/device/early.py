@@ -13,6 +13,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments, line_of, own_nodes, root_name
 from migrate.analysis.units import Function
 from migrate.programs.chance.initial import draws_in, draws_inside, is_init
+from migrate.programs.device.examples import runs_example
 from migrate.programs.reach.callees import reached
 from migrate.programs.values.fillings import shares
 
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 #: What copies a module, or runs one, with its tensors where they are.
-_RUNNERS = ("copy.", "torch.jit.", "torch.onnx.", "torch.export.", "torch.fx.", "torch.optim.swa_utils.")
-_SUMMARIES = ("torchsummary.", "torchinfo.", "thop.", "ptflops.", "fvcore.", "torchstat.", "torchview.")
+_RUNNERS = ("copy.", "torch.jit.", "torch.optim.swa_utils.")
 #: What an average is made of, where that is.
 _WEIGHTS = (Role.MODEL, Role.PARAMETERS)
 #: What is handed a model and leaves it, and its tensors, as they are.
@@ -148,7 +148,7 @@ def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
         return True
     if not any(origins(facts.values(argument), Role.MODEL) & mine for argument in given):
         return _is_handed_weights(facts, call, mine) and _is_entered(facts, call, mine, depth)
-    if any(name.startswith((*_RUNNERS, *_SUMMARIES)) for name in facts.called(call)):
+    if runs_example(facts, call) or any(name.startswith(_RUNNERS) for name in facts.called(call)):
         return True
     if _is_foreign(facts, call):
         return True

@@ -14,8 +14,9 @@ from migrate.analysis.known import tensors
 from migrate.analysis.known.models import WITH_WEIGHTS
 from migrate.analysis.known.table import Makes
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import arguments, line_of
 from migrate.analysis.units import Function, Module
+from migrate.programs.device.examples import runs_example
 from migrate.programs.device.walk import Walk
 from migrate.programs.device.whereabouts import Need, Reason, Where, elements, joined, names_device, outside
 from migrate.programs.reach.outsiders import is_inside_model, units_of
@@ -82,10 +83,18 @@ def strangers(facts: Facts, loops: Loops, program: Program, placed: Collection[a
             following=frozenset(following),
             prepared=prepared,
             entered=entered,
+            last_made=_last_made(program),
         )
         tour.along(unit)
     nodes = [*(need.node for need in found), *_in_models(facts, program, following)]
     return sorted(dict.fromkeys(nodes), key=lambda node: (facts.file(node).path, node.lineno))
+
+
+def _last_made(program: Program) -> ast.stmt | None:
+    """The last statement of the home that makes something to be prepared."""
+    named = (each for each in (*program.models, *program.optimizers) if each.unit is None)
+    made = (statement for each in named for statement in each.statements)
+    return max(made, key=line_of, default=None)
 
 
 @dataclass(slots=True)
@@ -98,6 +107,7 @@ class Tour(Walk):
     following: frozenset[int] = frozenset()  # the calls (by `id`) whose tensors are made on the device
     prepared: frozenset[ast.AST] = frozenset()  # where the models were made, and the parts of these
     entered: set[Function] = field(default_factory=set)
+    last_made: ast.stmt | None = None  # of what is prepared: above it, nothing is yet
 
     def along(self, unit: Unit) -> None:
         """Go through the code of a unit."""
@@ -148,6 +158,7 @@ class Tour(Walk):
         ):
             self._given(node)  # the gradient that it starts from
         self._measured(node)
+        self._run_with_examples(node)
         return super(Tour, self)._call(node)
 
     def _measured(self, node: ast.Call) -> None:
@@ -156,6 +167,18 @@ class Tour(Walk):
         if any(v.role is Role.METRIC and v.name.startswith(_COUNTING) for v in self.facts.values(metric)):
             if any(self.of(each) in _PLACED for each in elements(node.args)):
                 self.needs.append(Need(node, Reason.MIXED))
+
+    def _run_with_examples(self, node: ast.Call) -> None:
+        """`writer.add_graph(model, x)`: it runs the model with what stands beside it."""
+        given = elements(arguments(node))
+        if not any(origins(self.facts.values(each), Role.MODEL) & self.prepared for each in given):
+            return
+        if runs_example(self.facts, node) and not self._is_early(node) and Where.HOST in map(self.of, given):
+            self.needs.append(Need(node, Reason.MIXED))
+
+    def _is_early(self, node: ast.Call) -> bool:
+        last = self.last_made
+        return last is not None and self.facts.unit(last) is self.facts.unit(node) and line_of(node) < line_of(last)
 
     def _takes_batch(self, node: ast.Call) -> bool:
         return False  # it may be taken before the loader is prepared
