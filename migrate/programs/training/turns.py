@@ -30,7 +30,7 @@ def phases_in_turns(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
         if loop in by_turns or not loop.loaders:  # without a loader no batch is filled up
             continue
         found = phases.of(loop)
-        if found.flag is not None and (found.phase is Phase.MIXED or len(loop.loaders) > 1):
+        if found.flag is not None and (found.phase is Phase.MIXED or _has_several(facts, program, loop)):
             yield _in_turns(loop, ast.unparse(found.flag.test))
         elif (entered := _without_gradients(facts, loops, loop)) is not None:
             place = f"{facts.file(entered).path}:{entered.lineno}"
@@ -38,6 +38,14 @@ def phases_in_turns(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
         elif (evaluating := _evaluating_step(loops, facts, loop)) is not None:
             place = f"{evaluating.module.path}:{line_of(evaluating.node)}"
             yield _in_turns(loop, f"its steps by {evaluating.name}() at {place} do not train")
+
+
+def _has_several(facts: Facts, program: Program, loop: LoopFact) -> bool:
+    """Whether a loop runs over several loaders, also where one place makes them: `loaders.append(DataLoader(...))`."""
+    if len(loop.loaders) > 1 or program.home is None:
+        return len(loop.loaders) > 1
+    inside = loop.node if loop.unit is program.home else program.statement
+    return any(facts.singles.again(origin, program.home, inside) is not None for origin in loop.loaders)
 
 
 def _in_turns(loop: LoopFact, how: str) -> Refusal:
