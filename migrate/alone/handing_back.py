@@ -1,10 +1,12 @@
 """Functions that take a sum or mean over the processes, and where an evaluation asks one: it has the whole already.
 
-def reduce_mean(tensor, n):
-rt = tensor.clone()                          shown = reduce_mean(loss, n)    in a step of the training: it stays
-dist.all_reduce(rt)
-rt /= n                                      loss = reduce_mean(loss, n)     in an evaluation:   ->  loss = loss
-return rt
+    def reduce_mean(tensor, n):
+        rt = tensor.clone()               shown = reduce_mean(loss, n)    in a step of the training: it stays
+        dist.all_reduce(rt)
+        rt /= n                           loss = reduce_mean(loss, n)     in an evaluation:   ->  loss = loss
+        return rt
+
+Where all processes have the same, such a function gives back what it was given.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ class Pen:
         """Keep the body of a `with`."""
         self.plan.unwrap(statement, rule=CODE)
 
-    def before(self, statement: ast.stmt, code: str) -> None:
+    def before(self, statement: ast.stmt, code: str, *, spaced: bool = False) -> None:
         """Put statements before one."""
-        self.plan.insert_before(statement, code, rule=CODE)
+        self.plan.insert_before(statement, code, rule=CODE, spaced=spaced)
 
     def after(self, statement: ast.stmt, code: str) -> None:
         """Put statements after one."""

@@ -154,8 +154,8 @@ class Scales:
 
     def _reduced_in(self, unit: ast.AST) -> set[str]:
         found: set[str] = set()
-        for node in walk(unit):
-            if isinstance(node, ast.Call) and self._talks(node):
+        for node in walk(unit):  # a name in a function of its own is another one
+            if isinstance(node, ast.Call) and self._talks(node) and self._world.facts.tree(node).function(node) is unit:
                 for given in (*node.args[:2], *(k.value for k in node.keywords)):
                     found |= self._texts(given.body if isinstance(given, ast.IfExp) else given)
         return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.alone import apex, losses
 from migrate.alone.bystanders import Bystanders, bystanders
 from migrate.alone.clearing import Clearing
+from migrate.alone.constructors import CONSTRUCTOR, wanting
 from migrate.alone.dealing import Dealing
 from migrate.alone.divisors import unknown_divisors
 from migrate.alone.foreign import foreign
@@ -75,11 +76,17 @@ class Stage:
 
 
 def stage(
-    facts: Facts, modules: tuple[Module, ...], beside: Bystanders | None = None, *, joining: bool = True
+    facts: Facts,
+    modules: tuple[Module, ...],
+    beside: Bystanders | None = None,
+    *,
+    joining: bool = True,
+    making: bool = False,
 ) -> Stage | None:
     """What becomes of some modules; None if nothing has to: no processes, no apex, no backward of another kind.
 
-    `joining`: objects go on joining what they hold, for which they need the accelerator.
+    `joining`: objects go on joining what they hold, for which they need the accelerator. `making`: classes get an
+    `__init__` that can keep it.
     """
     starting, plain, scalers = starts(facts, modules), losses.Losses(facts, modules), Scalers(facts, modules)
     has_processes = bool(starting)
@@ -106,6 +113,8 @@ def stage(
     if has_processes:
         rewriting = Rewriting(world, Pen(plan), setups, sums, dealing, gatherings, half.gone)
         rewriting.run()
+        for first in wanting(world, sums) if making else ():
+            Pen(plan).before(first, CONSTRUCTOR, spaced=True)
         told += tuple(handed(world, rewriting.samplers, rewriting.scales))
     notes = tuple(lost_sums(world, sums)) if has_processes else ()
     if plan.refused or plan.conflicts:
@@ -120,8 +129,10 @@ def stage(
         made.apply(plan)
     if taken := (*_taken(facts, modules, made.contents), *made.orphans()):
         return Stage(paths, processes=told, refusals=taken)
-    without = partial(stage, facts, modules, beside, joining=False) if sums.joined else None
-    return Stage(paths, made.contents, made.comments, told, half.said, notes, otherwise=without)
+    otherwise = partial(stage, facts, modules, beside, joining=False) if sums.joined else None
+    if has_processes and not making and next(wanting(world, sums), None) is not None:
+        otherwise = partial(stage, facts, modules, beside, joining=joining, making=True)
+    return Stage(paths, made.contents, made.comments, told, half.said, notes, otherwise=otherwise)
 
 
 def _in_the_way(

@@ -1,6 +1,8 @@
 """Calls that run a model with inputs beside it: to export or trace it, to count what it does, to draw its graph.
 
-torch.onnx.export(model, x, path)    profile(model, inputs=(x,))    writer.add_graph(model, x)
+    torch.onnx.export(model, x, path)    profile(model, inputs=(x,))    writer.add_graph(model, x)
+
+Both must be in one place, and nothing that is converted moves them.
 """
 
 from __future__ import annotations

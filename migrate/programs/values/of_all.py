@@ -1,8 +1,10 @@
 """What a program sums up over all processes by itself: of that, no process has a share.
 
-shown = accelerator.reduce(shown)      shown is of all processes, and so is what is made of it alone
-total += shown.item()                  nothing is joined here after the loop: that would add it up N times
-mean = torch.tensor(running / steps)   where `mean` is summed up next, nobody sees what `running` is
+    shown = accelerator.reduce(shown)      shown is of all processes, and so is what is made of it alone
+    total += shown.item()                  nothing is joined here after the loop: that would add it up N times
+    mean = torch.tensor(running / steps)   where `mean` is summed up next, nobody sees what `running` is
+
+It is followed by names, from statement to statement.
 """
 
 from __future__ import annotations

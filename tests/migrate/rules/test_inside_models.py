@@ -340,3 +340,95 @@ def test_a_comment_in_a_model_calls_no_function(convert_text):
     assert [f.converts for f in report.findings if f.kind is Kind.LOOP] == [True]
     assert "# see example.com/main/sampling.py" in result
     assert "dist.all_reduce" not in result
+
+
+ALONE = """
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def summed(x):
+    dist.all_reduce(x)
+    return x
+
+
+class Base({base}):
+    pass
+
+
+class Centred({kind}):
+    {doc}scale = 2
+
+    def forward(self, own, other):
+        center = {center}
+        center = center / dist.get_world_size()
+        return (own - (other - center).detach()).pow(2).mean() * self.scale
+
+
+def main():
+    dist.init_process_group("gloo")
+    data = TensorDataset(torch.ones(32, 4))
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, 4, sampler=sampler)
+    model = nn.parallel.DistributedDataParallel(nn.Linear(4, 1))
+    measure = Centred()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (x,) in loader:
+        loss = measure(model(x), model(x).detach())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+main()
+"""
+PLAIN = {
+    "kind": "nn.Module",
+    "base": "nn.Module",
+    "doc": "",
+    "center": "other.mean(0)\n        dist.all_reduce(center)",
+}
+WITHOUT = {
+    "in its forward": ({}, ""),
+    "below what it says of itself": ({"doc": "'''A loss.'''\n\n    "}, "    '''A loss.'''\n\n"),
+    "in a function": ({"center": "summed(other.mean(0))"}, ""),
+}
+KEPT = """\
+    def __init__(self, accelerator):
+        super().__init__()
+        self.accelerator = accelerator
+
+    scale = 2
+"""
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_loss_without_a_constructor_gets_one(convert_text, name):
+    holes, above = WITHOUT[name]
+    report, result = convert_text(ALONE.format(**PLAIN | holes))
+
+    assert f"class Centred(nn.Module):\n{above}{KEPT}" in result
+    assert "measure = Centred(accelerator)\n" in result
+    assert not report.of(Kind.LEFT)
+
+
+@pytest.mark.parametrize("base", ["nn.Module", "nn.MSELoss"])
+def test_one_that_has_another_base_is_left(convert_text, base):
+    source = ALONE.format(**PLAIN | {"kind": "Base", "base": base})
+    report, result = convert_text(source)
+
+    assert result == source.lstrip()
+    assert {f.code for f in report.of(Kind.LEFT)} <= {"MIG904"}
+
+
+def test_one_that_the_accelerator_is_a_global_for_needs_none(convert_text):
+    head, _, body = ALONE.format(**PLAIN).partition("def main():\n")
+    source = head + textwrap.dedent(body.replace("\n\nmain()\n", "\n"))
+    _, result = convert_text(source)
+
+    assert "__init__" not in result
+    assert 'center = accelerator.reduce(center, reduction="sum")\n' in result
+    assert "center = center / accelerator.num_processes\n" in result  # whatever a helper's `x` is
