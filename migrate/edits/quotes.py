@@ -50,7 +50,7 @@ def quoted(code: str, content: bytes) -> str:
 
 
 def like(code: str, content: bytes) -> str:
-    """The code, in which a text that the file has in other quotes alone has those."""
+    """The code, in which a key that the file asks for in other quotes alone has those: `loaders['train']`."""
     if not _PLAIN.search(code):
         return code
     lines, depth, found = code.splitlines(keepends=True), 0, []
@@ -59,8 +59,10 @@ def like(code: str, content: bytes) -> str:
         if token.type == tokenize.STRING and depth == 0 and (plain := _PLAIN.fullmatch(token.string)):
             other = "'" if plain[1] == '"' else '"'
             new = f"{other}{plain[2]}{other}"
-            if new.encode() in content and token.string.encode() not in content:
-                found.append((_offset(lines, *token.start), new))
+            start, is_key = _offset(lines, *token.start), f"[{token.string}]"
+            if code[start - 1 : start + len(new) + 1] == is_key and is_key.encode() not in content:
+                if f"[{new}]".encode() in content:
+                    found.append((start, new))
     for start, new in found:
         code = f"{code[:start]}{new}{code[start + len(new) :]}"
     return code

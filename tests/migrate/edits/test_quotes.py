@@ -56,15 +56,16 @@ def test_what_stands_in_the_program_keeps_its_quotes(edit):
 
 LIKE = {
     "as the file has it": ('loaders["train"]', b"x = loaders['train']", "loaders['train']"),
-    "as the file has it elsewhere": ('f("train", x)', b"x = {'train': 1}", "f('train', x)"),
-    "the other way round": ("a['train'], b['é']", b'x = {"train": 1}', "a[\"train\"], b['é']"),
-    "in several lines": ("a['é']\nb['c'] = d['e']", b'"c" "e"', 'a[\'é\']\nb["c"] = d["e"]'),
+    "the other way round": ("a['train'], b['é']", b'x["train"]', "a[\"train\"], b['é']"),
+    "in several lines": ("a['é']\nb['c'] = d['e']", b'x["c"] y["e"]', 'a[\'é\']\nb["c"] = d["e"]'),
 }
 UNLIKE = {
-    "in both": ("loaders['train']", b"\"train\" 'train'"),
+    "in both": ("loaders['train']", b"[\"train\"] ['train']"),
+    "no key": ("f('train')", b'x["train"]'),
+    "no key in the file": ("x['train']", b'f("train")'),
     "not in the file": ("reduce(x, 'mean')", b'print("x")'),
     "with quotes inside": ("""f("it's")""", b"'its'"),
-    "in an f-string": ("""f"{a['b']}\"""", b'"b"'),
+    "in an f-string": ("""f"{a['b']}\"""", b'["b"]'),
     "with a prefix": ("r'x'", b'"x"'),
 }
 
