@@ -124,10 +124,9 @@ def test_batches_are_divided_by_the_accelerator(convert_text, name):
 
 
 MEANS = {
-    "by a function": "if epoch:\n    mean = mean_of_all(loss, world_size)",
-    "of what a function gives": "if epoch:\n    mean = mean_of_all(loss, 1) / world_size",
-    "by hand": "if args.distributed:\n    dist.all_reduce(loss)\n    loss = loss / world_size",
-    "of a number made of it": "if epoch:\n    dist.all_reduce(loss)\n    mean = loss.item() / world_size",
+    "by a function": "if loss > 1:\n    mean = mean_of_all(loss, world_size)",
+    "of what a function gives": "if loss > 1:\n    mean = mean_of_all(loss, 1) / world_size",
+    "of a number made of it": "if loss > 1:\n    dist.all_reduce(loss)\n    mean = loss.item() / world_size",
 }
 STAYING = {
     "by a function": ("mean = mean_of_all(loss, world_size)", f"tensor /= {COUNT}"),
@@ -283,3 +282,12 @@ def filled(setup="", batch=""):
 
 def result(convert_text, **holes):
     return convert_text(filled(**holes))[1]
+
+
+def test_a_mean_in_a_branch_of_several_processes_stays_there(convert_text):
+    lines = "if args.distributed:\n    dist.all_reduce(loss)\n    loss = loss / world_size"
+    text = result(convert_text, batch="\n".join(" " * 12 + line for line in lines.splitlines()))
+
+    assert f"if {COUNT} > 1:\n" in text
+    assert f"loss = loss / {COUNT}\n" in text
+    assert 'accelerator.reduce(loss, reduction="sum")' in text
