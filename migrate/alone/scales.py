@@ -12,6 +12,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from migrate.alone.calls import GATHERS, SAME, TO_ONE
+from migrate.alone.numbers import undivided
 from migrate.alone.quantities import RANKS
 from migrate.alone.told import alike, told
 from migrate.alone.ways import certain
@@ -211,12 +212,32 @@ class Scales:
             for node in self._world.facts.tree(module.tree).nodes:
                 if isinstance(node, ast.If) and id(node) not in self._world.dead:
                     yield from self._unkept(node)
+                    yield from map(_divided, filter(self._is_divided_otherwise, _all_of(_gone(self._world, node))))
+                elif isinstance(node, ast.IfExp) and id(node) not in self._world.dead:
+                    gone = node.orelse if self._world.truth(node.test) else node.body
+                    if self._world.truth(node.test) is not None and self._is_other_share(gone):
+                        yield _divided(gone)
+
+    def _is_divided_otherwise(self, statement: ast.AST) -> bool:
+        """`batch_size //= gpus`, where it is not seen that this is the number of processes: prepare would not divide."""
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Div, ast.FloorDiv)):
+            names = {ast.unparse(n) for n in self.batch_sizes if isinstance(n, (ast.Name, ast.Attribute))}
+            return _target(statement) in names and not self._world.is_size(statement.value)
+        return isinstance(statement, ast.Assign) and self._is_other_share(statement.value)
+
+    def _is_other_share(self, value: ast.expr) -> bool:
+        """Whether the size of a batch is a part of something by a number that is not that of the processes."""
+        if value not in self.batch_sizes:
+            return False
+        inner = value.args[0] if isinstance(value, ast.Call) and value.args else value
+        is_part = isinstance(inner, ast.BinOp) and isinstance(inner.op, (ast.Div, ast.FloorDiv))
+        return is_part and undivided(self._world, value) is None
 
     def _unkept(self, branch: ast.If) -> Iterator[Refusal]:
         gone = _gone(self._world, branch)
         stays = set(self._staying(branch))
         is_elif = _is_elif(self._world, branch)
-        for statement in (inner for outer in gone for inner in walk(outer)):
+        for statement in _all_of(gone):
             if not isinstance(statement, ast.stmt) or not self._counts(statement):
                 continue
             if statement in stays and not is_elif:
@@ -331,6 +352,10 @@ def _gone(world: World, branch: ast.If) -> list[ast.stmt]:
     return branch.orelse if kept is branch.body else branch.body
 
 
+def _all_of(statements: list[ast.stmt]) -> Iterator[ast.AST]:
+    return (inner for outer in statements for inner in walk(outer))
+
+
 def _is_elif(world: World, branch: ast.If) -> bool:
     above = world.facts.tree(branch).parents[branch]
     return isinstance(above, ast.If) and above.orelse == [branch]
@@ -371,3 +396,8 @@ def _refused(statement: ast.stmt) -> Refusal:
     said = _target(statement) or ast.unparse(statement)
     why = f"{said} goes by the number of processes, in a branch that goes away"
     return Refusal(statement, "MIG113", why, "compute it outside of the branch, as it is for one process, too")
+
+
+def _divided(place: ast.AST) -> Refusal:
+    why = "the size of a batch is divided in a branch that goes away, and not seen by the number of processes"
+    return Refusal(place, "MIG113", why, "divide it by torch.distributed.get_world_size()")

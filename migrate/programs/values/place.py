@@ -219,7 +219,7 @@ class Places:
 
     @cached_property
     def _spawned(self) -> dict[tuple[int, str], Quantity]:
-        """The first parameter of a function that is started in several processes."""
+        """The first parameter of a function that is started in several processes, and how many are: `nprocs=n`."""
         found: dict[tuple[int, str], Quantity] = {}
         for use in self._facts.calls_anywhere:
             if self._facts.called(use.node) & distributed.LAUNCHERS:
@@ -227,6 +227,9 @@ class Places:
                 for value in self._facts.values(started) if started is not None else ():
                     if isinstance(value.unit, Function) and value.unit.positional:
                         found[id(value.unit), value.unit.positional[0].arg] = Quantity.LOCAL_RANK
+                several = argument_at(use.node, 2, "nprocs")
+                if isinstance(several, (ast.Name, ast.Attribute)):
+                    found[id(use.unit), ast.unparse(several)] = Quantity.DEVICES
         return found
 
 

@@ -256,6 +256,56 @@ def test_a_number_of_processes_that_is_written_out_is_known_by_the_group_that_is
     assert "several" not in text
 
 
+STARTED = """\
+import argparse
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--gpus", type=int, nargs="+", default=[0])
+    parser.add_argument("--world-size", type=int, default=1)
+    parser.add_argument("--distributed", action="store_true")
+    args = parser.parse_args()
+    args.per_machine = len(args.gpus)
+    if args.distributed:
+        args.world_size = args.per_machine * args.world_size
+        mp.spawn(work, nprocs=args.per_machine, args=(args.per_machine, args))
+    else:
+        work(args.gpus, args.per_machine, args)
+
+
+def work(gpu, per_machine, args):
+    if args.distributed:
+        dist.init_process_group("gloo", world_size=args.world_size, rank=gpu)
+    model = nn.Linear(4, 1)
+    if args.distributed:
+        args.batch_size = int(args.batch_size / per_machine)
+        model = DDP(model)
+    data = TensorDataset(torch.ones(64, 4), torch.ones(64, 1))
+    sampler = DistributedSampler(data) if args.distributed else None
+    loader = DataLoader(data, batch_size=args.batch_size, shuffle=sampler is None, sampler=sampler)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+SIZE = "args.batch_size"
 LOST = "steps //= world_size"
 REFUSED = {
     "in a branch inside of it": (f"if args.distributed:\n        if steps > 2:\n            {LOST}", LOST),
@@ -274,6 +324,29 @@ REFUSED = {
 def test_a_number_that_would_be_lost(refused_text, name):
     before, at = REFUSED[name]
     refused_text(filled(setup=before), "MIG113", at, ("goes by the number of processes",))
+
+
+OTHERWISE = {
+    "in a branch": (f"{SIZE} = {SIZE} // steps", f"{SIZE} // steps"),
+    "rounded": (f"{SIZE} = int({SIZE} / steps)", f"int({SIZE} / steps)"),
+    "in place": (f"{SIZE} //= steps", f"{SIZE} //= steps"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_a_batch_that_several_processes_divide_by_another_number(refused_text, name):
+    before, at = OTHERWISE[name]
+    said = ("not seen by the number of processes",)
+    refused_text(filled(setup=f"if args.distributed:\n        {before}"), "MIG113", at, said)
+
+
+def test_a_batch_that_is_divided_by_how_many_processes_are_started(convert_text):
+    """That is the number of processes of a machine, whatever it was made of."""
+    _, text = convert_text(STARTED)
+
+    assert "split_batches=True" in text
+    assert "args.batch_size" in text
+    assert "per_machine" not in text
 
 
 def filled(setup="", batch=""):
