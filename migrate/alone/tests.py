@@ -30,10 +30,14 @@ def fold(world: World, pen: Pen, statement: ast.If) -> list[ast.stmt] | None:
 
 
 def demand(world: World, pen: Pen, statement: ast.Assert) -> bool:
-    """Whether an `assert` that there are several processes was seen to.
+    """Whether an `assert` about the processes was seen to.
 
-    Under an option, which may go on to need them, it asks how many there are; everywhere else it goes.
+    That there are several: under an option, which may go on to need them, it asks how many there are. Everywhere else
+    it goes, and so does one that this is the main process: all may come to it, where an evaluation is shared out.
     """
+    if (asked := world.process(statement.test)) is not None and not asked.startswith("not "):
+        pen.remove(statement)
+        return True
     truth = world.truth(statement.test)
     if truth is None or any(isinstance(n, ast.expr) and is_written_out(n) for n in ast.walk(statement.test)):
         return False

@@ -35,7 +35,7 @@ _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetCom
 _MAKING = (
     frozenset(f"builtins.{name}" for name in "list dict set bytearray sorted".split())
     | {"collections.OrderedDict", "collections.defaultdict", "collections.Counter", "collections.deque"}
-    | {"copy.copy", "copy.deepcopy", "PIL.Image.new"}
+    | {"copy.copy", "copy.deepcopy", "PIL.Image.new", "glob.glob", "os.listdir", "re.findall"}
     | {f"{package}.{name}" for package in ("numpy", "torch") for name in "zeros ones empty full stack".split()}
     | {f"{package}.{name}_like" for package in ("numpy", "torch") for name in "zeros ones empty full".split()}
     | {"numpy.array", "numpy.concatenate", "numpy.tile", "torch.cat"}

@@ -230,6 +230,70 @@ def test_leaving_what_all_must_enter_is_refused(refused_text):
     refused_text(source, "MIG113", "rank != 0", ["leave"])
 
 
+LEFT_TO_ONE = """
+import glob
+import os
+import torch
+import torch.distributed as dist
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+def keep_the_last(files):
+    files.sort()
+    for path in files[:-3]:
+        os.remove(path)
+
+def keep_the_last_in(folder):
+    files = glob.glob(os.path.join(folder, "*.pt"))
+    files.sort(key=len)
+    for path in files[:-3]:
+        os.remove(path)
+
+def validate(rank, model, loader):
+    assert rank == 0, "only on one process"
+    model.eval()
+    with torch.no_grad():
+        for x, y in loader:
+            print(nn.functional.mse_loss(model(x), y).item())
+    model.train()
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+loader = DataLoader(data, batch_size=4)
+test = DataLoader(data, batch_size=4)
+model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+files = []
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    if rank == 0:
+        validate(rank, model, test)
+        {keep}
+"""
+
+
+def test_an_assertion_that_this_is_the_main_process_goes(convert_text):
+    """All come to it, where the evaluation that it stands in is shared out."""
+    _, result = convert_text(LEFT_TO_ONE.format(keep="pass"))
+
+    assert "\n    validate(model, test)\n" in result
+    assert "assert" not in result
+
+
+def test_what_only_removes_files_that_it_has_listed_is_left_to_one_process(convert_text):
+    """A list that is made for it may be sorted; one that it is handed is somebody's."""
+    _, result = convert_text(LEFT_TO_ONE.format(keep="keep_the_last_in('out')"))
+    assert "if accelerator.is_main_process:\n        keep_the_last_in('out')\n" in result
+
+    _, result = convert_text(LEFT_TO_ONE.format(keep="keep_the_last(files)"))
+    assert "\n    keep_the_last(files" in result
+
+
 SAMPLER = """
 import torch
 from torch import nn, optim
