@@ -326,8 +326,7 @@ def _given(call: ast.Call, name: str, position: int) -> ast.expr | ast.keyword |
     keyword = next((k for k in call.keywords if k.arg == name), None)
     if keyword is not None:
         return keyword if is_pure(keyword.value) else False
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
-        return False
-    if position >= len(call.args):
-        return True
-    return call.args[position] if is_pure(call.args[position]) else False
+    before = call.args[: position + 1]
+    if len(before) > position and not any(isinstance(a, ast.Starred) for a in before):
+        return before[position] if is_pure(before[position]) else False  # `**options` cannot give it once more
+    return not any(isinstance(a, ast.Starred) for a in call.args) and all(k.arg is not None for k in call.keywords)

@@ -18,6 +18,7 @@ from migrate.alone.told import told
 from migrate.alone.ways import certain, ends
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, roles
+from migrate.programs.reach.callees import reached
 from migrate.programs.reach.unused import Unused
 
 if TYPE_CHECKING:
@@ -221,7 +222,8 @@ class Rewriting:
 def starts(facts: Facts, modules: Collection[Module]) -> list[Use]:
     """Where there is something to do: a group that is joined, processes that are started, a wrapper, a sampler.
 
-    There is nothing where an accelerator does it already.
+    A group may be joined by a function of a file that is not named. There is nothing where an accelerator does it
+    already.
     """
     wanted = (
         distributed.PROCESS_GROUPS
@@ -233,4 +235,14 @@ def starts(facts: Facts, modules: Collection[Module]) -> list[Use]:
     uses = [use for use in facts.calls_anywhere if use.unit.module in modules and not unused.holds(use.node)]
     if any(Role.ACCELERATOR in roles(facts.values(use.node)) for use in uses):
         return []
-    return [use for use in uses if facts.called(use.node) & wanted]
+    return [use for use in uses if facts.called(use.node) & wanted or _joins_elsewhere(facts, use)]
+
+
+def _joins_elsewhere(facts: Facts, use: Use) -> bool:
+    """`init_distributed(rank, n)` of a file that is not named, and so stays as it is."""
+    others = [unit for unit in facts.targets(use.node) if not facts.is_editable(unit)]
+    return any(
+        isinstance(node, ast.Call) and facts.called(node) & distributed.PROCESS_GROUPS
+        for unit in reached(facts, others)
+        for node in facts.own(unit)
+    )

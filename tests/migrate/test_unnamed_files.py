@@ -218,3 +218,21 @@ def test_a_file_that_has_to_do_with_the_processes_has_to_be_named(tmp_path, monk
     assert (f"{why}, and group.py was not named" in alone.output) is bool(why)
     assert ("1 loop would be converted" in alone.output) is (not why)
     assert "1 loop would be converted" in migrate("train.py", "group.py").output
+
+
+@pytest.mark.parametrize(
+    ("start", "why"),
+    [('group.join("gloo")', "join() joins the processes to a group"), ("group.wait()", "")],
+)
+def test_a_group_that_only_a_file_that_is_not_named_joins(tmp_path, monkeypatch, start, why):
+    """A program that asks for no more of its processes is one of several processes all the same."""
+    for path, source in SHARED.items():
+        text = textwrap.dedent(source).lstrip().replace("START", start).replace("USE", "pass")
+        text = text.replace(", sampler=DistributedSampler(data)", "").replace("DistributedDataParallel(nn", "(nn")
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    alone = migrate("train.py")
+
+    assert (f"{why}, and group.py was not named" in alone.output) is bool(why)
+    assert ("1 loop would be converted" in alone.output) is (not why)

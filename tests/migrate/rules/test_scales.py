@@ -349,6 +349,36 @@ def test_a_batch_that_is_divided_by_how_many_processes_are_started(convert_text)
     assert "per_machine" not in text
 
 
+def test_a_number_of_processes_that_is_handed_over_beside_options(convert_text):
+    """`train(gpus, **config)`: what is passed by its place is no option, and goes with its parameter."""
+    source = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main(gpus, several, lr):
+    if gpus > 1:
+        dist.init_process_group("gloo", world_size=gpus)
+    data = TensorDataset(torch.ones(64, 4), torch.ones(64, 1))
+    loader = DataLoader(data, batch_size=8)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+main(torch.cuda.device_count(), **{"lr": 0.1, "several": 2})
+"""
+    _, text = convert_text(source)
+    assert "def main(several, lr):" in text
+    assert 'main(**{"lr": 0.1, "several": 2})' in text
+
+
 def filled(setup="", batch=""):
     return SOURCE.format(setup=f"    {setup}" if setup else "", batch=batch)
 
