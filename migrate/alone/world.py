@@ -14,6 +14,7 @@ from migrate.alone.given import asks_for_none, numbering
 from migrate.alone.missing import Attributes
 from migrate.alone.quantities import RANKS, SIZES, Quantities
 from migrate.alone.questions import Questions
+from migrate.alone.sides import sides
 from migrate.alone.ways import certain, ends, joined
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
@@ -62,6 +63,7 @@ class World:
         self._asked_of: list[Function] = []
         self._flags: dict[str, bool] = {}
         self._attributes = Attributes(self)
+        self._sides = sides(facts, modules)
         self.kept: set[ast.expr] = set()  # tests of branches that stay, whatever they ask
         self._learn_flags()
         self.questions = Questions(self)
@@ -94,6 +96,8 @@ class World:
             return False
         if isinstance(test, ast.Attribute) and test.attr in self._flags and not self.facts.names(test):
             return self._flags[test.attr]
+        if isinstance(test, ast.Compare) and ast.unparse(test) in self._sides:
+            return self._sides[ast.unparse(test)]
         for meaning in self._branches.meanings(test):
             if meaning.holds is Side.SEVERAL or meaning.fails is Side.ONE:
                 return False
