@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.alone.world import WRAPPERS
 from migrate.analysis.syntax import argument_at
-from migrate.analysis.units import Class, Function
+from migrate.analysis.units import Class, Function, Module
 from migrate.edits.quotes import quoted
 
 if TYPE_CHECKING:
@@ -110,8 +110,21 @@ def _handed(world: World, unit: Unit, model: ast.expr) -> Iterator[tuple[Unit, a
         given |= dict(zip(named, call.node.args, strict=False)) if unit.owner is None else {}
         if model.id in named and model.id in given:
             yield call.caller, given[model.id]
+        elif _is_around(call.caller, unit) and not _binds(unit, model.id):
+            yield call.caller, ast.copy_location(ast.Name(model.id, ast.Load()), call.node)  # the name around it
         elif is_one_of_all:
             yield from ((call.caller, value) for name, value in given.items() if name not in unit.parameter_names)
+
+
+def _is_around(outer: Unit, unit: Function) -> bool:
+    """Whether a function stands in a unit."""
+    root = outer.tree if isinstance(outer, Module) else outer.node
+    return any(node is unit.node for node in ast.walk(root))
+
+
+def _binds(unit: Function, name: str) -> bool:
+    stored = (n for n in ast.walk(unit.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return name in unit.parameter_names or any(n.id == name for n in stored)
 
 
 def _runs_over(unit: Function, name: str, items: str) -> bool:

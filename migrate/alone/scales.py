@@ -219,7 +219,7 @@ class Scales:
                         yield _divided(gone)
 
     def _is_divided_otherwise(self, statement: ast.AST) -> bool:
-        """`batch_size //= gpus`, where it is not seen that this is the number of processes: prepare would not divide."""
+        """`batch_size //= gpus`, where it is not seen that this is the number of processes: prepare would not do it."""
         if isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Div, ast.FloorDiv)):
             names = {ast.unparse(n) for n in self.batch_sizes if isinstance(n, (ast.Name, ast.Attribute))}
             return _target(statement) in names and not self._world.is_size(statement.value)
