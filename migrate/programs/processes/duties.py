@@ -56,15 +56,14 @@ def leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     """Whether a statement leaves what all processes do together, and not only a loop in between."""
     if isinstance(node, (ast.Raise, ast.Assert)):
         return _is_caught(facts, loops, node)
-    if isinstance(node, ast.Return) or _ends_well(facts, node):
+    if isinstance(node, ast.Return) or (isinstance(node, ast.Expr) and ends_well(facts, node.value)):
         return True
     left = next(facts.tree(node).loops(node), None) if isinstance(node, (ast.Break, ast.Continue)) else None
     return left is not None and loops.trains(left)
 
 
-def _ends_well(facts: Facts, node: ast.AST) -> bool:
+def ends_well(facts: Facts, call: ast.expr) -> bool:
     """`sys.exit()`: the others are not ended by it, as they are by a status that tells of trouble."""
-    call = node.value if isinstance(node, ast.Expr) else None
     if not isinstance(call, ast.Call) or not facts.called(call) & EXITS:
         return False
     status = call.args[0] if call.args else None

@@ -11,6 +11,7 @@ from migrate.analysis.members import decorators
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function, Module
 from migrate.programs.processes.alike import Alike, makes_optimizer, sets_rate
+from migrate.programs.processes.duties import ends_well
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +27,7 @@ _LEAVING: dict[type[ast.AST], str] = {
     ast.Return: "`return`",
     ast.Raise: "`raise`",
 }
-_SAVING = frozenset({"torch.save", "sys.exit", "builtins.exit", "os._exit"})
+_SAVING = frozenset({"torch.save"})
 #: What may be done with a model, an optimizer or a scheduler by one process alone.
 _LOOKING = frozenset("state_dict parameters named_parameters zero_grad train eval get_last_lr".split())
 DEEPEST = 5  # calls that are entered one inside of another
@@ -111,12 +112,10 @@ class Ground:
         return self._saves(call) or makes_optimizer(self.facts, call) or self._is_common(call)
 
     def _saves(self, call: ast.Call) -> bool:
-        """Whether a call saves, itself or in a function of the project."""
-        return bool(self.facts.called(call) & _SAVING) or any(
-            isinstance(node, ast.Call) and self.facts.called(node) & _SAVING
-            for unit in self.facts.targets(call)
-            for node in ast.walk(unit.node)
-        )
+        """Whether a call saves, or ends the program as if it were done, itself or in a function of the project."""
+        inside = (node for unit in self.facts.targets(call) for node in ast.walk(unit.node))
+        calls = (node for node in (call, *inside) if isinstance(node, ast.Call))
+        return any(self.facts.called(each) & _SAVING or ends_well(self.facts, each) for each in calls)
 
     def _is_common(self, call: ast.Call) -> bool:
         """Whether all processes must make a call: it changes what is trained, or runs the model."""

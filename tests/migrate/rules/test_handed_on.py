@@ -128,6 +128,7 @@ DECIDED = {
         "for w in train():\n    if w < 0.1:\n        sys.exit()",
         "if w <",
     ),
+    "an end that is told as none": (OF_ALL, "if train() > 9:\n    sys.exit(0)", "if train"),
     "a step of the schedule": (
         OF_ALL,
         "for epoch in range(9):\n    if train() < 1:\n        schedule.step(epoch)",
@@ -151,6 +152,7 @@ def test_refused(refused_text, name):
 
 
 HARMLESS = {
+    "an end that is told as trouble, which ends all": "w = train()\n    if w > 9:\n        sys.exit(1)",
     "printed": "w = train()\n    print(shown(w), schedule.get_last_lr())",
     "the best is kept": "w = train()\n    if w < best:\n        best = w\n        print(best)",
     "there is one": "w = train()\n    if w is not None:\n        schedule.step(epoch)",
