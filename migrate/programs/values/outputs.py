@@ -148,8 +148,10 @@ class Outputs:
         return not isinstance(call.args[0], ast.Starred) and bool(self._facts.called(call) & output.OPENS)
 
     def _mode(self, call: ast.Call) -> str | None:
-        """The mode with which a call opens a file for writing."""
+        """The mode with which a call opens a file for writing; what goes into the null device is written nowhere."""
         names = self._facts.called(call)
+        if call.args and "os.devnull" in self._facts.names(call.args[0]):
+            return None
         if names & (output.OPENS | output.OPENS_PACKED | output.OPENS_ARRAYS):
             given = argument_at(call, 1, "mode")
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "open" and not names:

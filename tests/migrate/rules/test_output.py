@@ -527,6 +527,14 @@ def test_a_path_that_is_opened_is_the_null_device_for_the_others(changed, path, 
     )
 
 
+def test_the_null_device_stays_what_it_is(unchanged):
+    """`with open(os.devnull, "w") as nowhere:`, into which the talk of a library goes: nothing is written there."""
+    unchanged(
+        imports="import contextlib\nimport os",
+        end="with open(os.devnull, 'w') as nowhere:\n    with contextlib.redirect_stdout(nowhere):\n        best = 1",
+    )
+
+
 LEFT_OPEN = {
     "must not be there": ('log = open("log.txt", "x")', "log.close()"),
     "is read": ('log = open("log.txt", "w+")', 'log.write("done")\nlog.seek(0)\ntext = log.read()'),
