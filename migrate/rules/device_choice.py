@@ -53,7 +53,7 @@ from migrate.rules.placing import kept_moves
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Values
@@ -94,7 +94,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     _follow_fields(conversion, draft)
     follow_in_models(conversion, draft)
     follow_in_defaults(conversion, draft)
-    staying += _redirect_globals(conversion, draft)
+    staying += _redirect_globals(conversion, draft, named)
     say_kept(conversion, draft, [choice for choice in staying if any(_unmoved(conversion, choice))])
     _follow_imported(conversion, draft)
     name_fixed(conversion, draft)
@@ -184,10 +184,10 @@ def _is_there(conversion: Conversion, choice: Choice) -> bool:
     return conversion.has_accelerator_at(choice.outermost) or device_line(conversion, choice) is None
 
 
-def _redirect_globals(conversion: Conversion, draft: Draft) -> Iterator[Choice]:
+def _redirect_globals(conversion: Conversion, draft: Draft, named: Collection[Choice]) -> Iterator[Choice]:
     """A device chosen at module level, for a program whose home is a function: its functions read the accelerator's.
 
-    Those that stay are given back.
+    Those that stay are given back. The `named` ones are the process's own GPU by now, for what the module puts there.
     """
     for module in conversion.modules:
         if module in conversion.units:
@@ -204,7 +204,8 @@ def _redirect_globals(conversion: Conversion, draft: Draft) -> Iterator[Choice]:
                 for statement in (choice.statement, *choice.others):
                     draft.remove(statement)
             else:  # models read it, too
-                _follow_current(conversion, draft, choice)
+                if choice not in named:
+                    _follow_current(conversion, draft, choice)
                 yield choice
 
 

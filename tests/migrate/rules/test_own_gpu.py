@@ -211,3 +211,47 @@ def test_a_gpu_that_a_user_names_around_an_object_that_trains_is_the_processs_ow
     assert own + ' == "cuda" else args.device)\n' in result
     assert any("no longer chooses the GPU" in finding.message for finding in report.findings)
     assert "self.model.to(device)" not in result
+
+
+MODULE = """
+import torch
+from torch import nn, optim
+
+torch.manual_seed(0)
+device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+x, y = torch.randn(8, 2), torch.randn(8, 1)
+{early}
+
+
+def train(model, optimizer):
+    for epoch in range(3):
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def main():
+    model = nn.Linear(2, 1).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    train(model, optimizer)
+
+
+main()
+"""
+
+
+def test_a_gpu_chosen_by_its_number_for_tensors_of_the_module_is_named_once(convert_text):
+    """It is the process's own for them; that it stays there for others is no second change of the same words."""
+    _, result = convert_text(MODULE.format(early="x, y = x.to(device), y.to(device)"))
+
+    assert OWN in result
+    assert "accelerator.backward(loss)" in result
+
+
+def test_a_gpu_chosen_by_its_number_that_only_functions_read_goes_with_its_choice(convert_text):
+    _, result = convert_text(MODULE.format(early=""))
+
+    assert "LOCAL_RANK" not in result
+    assert "torch.device(" not in result
+    assert "accelerator.backward(loss)" in result
