@@ -66,6 +66,8 @@ from migrate.programs.schedule.schedulers import Schedule, schedules
 from migrate.programs.stages import NoPlace, tell_apart
 from migrate.programs.training.closures import returned_losses, unanswered
 from migrate.programs.training.one_by_one import renewed_too_late
+from migrate.programs.values.former import is_former
+from migrate.programs.values.lengths import counted_in
 from migrate.programs.values.takes import begun, taken
 
 if TYPE_CHECKING:
@@ -168,9 +170,11 @@ class Conversion:
     def is_prepared_at(self, node: ast.AST, made: set[ast.AST]) -> bool:
         """Whether the objects that were made at some places are prepared when a node of the program runs."""
         unit = self.facts.unit(node)
+        stage = self.placement.stages.of(made)
+        if isinstance(node, ast.Call) and is_former(self.facts, stage, counted_in(self.facts, node)):
+            return False
         if unit in self.access.around:
             return self.access.around[unit].is_there(self.facts, node)
-        stage = self.placement.stages.of(made)
         if unit is not stage.unit:
             is_given = unit is self.program.start and bool(self.program.given & made)
             is_new = isinstance(node, ast.expr) and is_new_there(self, node, made)

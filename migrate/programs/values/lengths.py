@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import line_of, walk
 from migrate.analysis.units import Class, Function
+from migrate.programs.values.former import is_former
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,12 +35,20 @@ def measured(facts: Facts, call: ast.Call) -> set[ast.AST]:
 
     Also that of an object which runs over one, and is as long: `def __len__(self): return len(self.loader)`.
     """
-    if "builtins.len" not in facts.called(call) or not call.args:
+    counted = counted_in(facts, call)
+    if counted is None:
         return set()
+    return facts.loaders(frozenset(value for value in facts.values(counted) if _is_as_long(facts, value)))
+
+
+def counted_in(facts: Facts, call: ast.Call) -> ast.expr | None:
+    """What a call takes the length of; nothing where it takes none."""
+    if "builtins.len" not in facts.called(call) or not call.args:
+        return None
     counted = call.args[0]
     if isinstance(counted, ast.Call) and facts.called(counted) & _COPIES and counted.args:
-        counted = counted.args[0]
-    return facts.loaders(frozenset(value for value in facts.values(counted) if _is_as_long(facts, value)))
+        return counted.args[0]
+    return counted
 
 
 def _is_as_long(facts: Facts, value: Value) -> bool:
@@ -79,6 +88,8 @@ class Moments:
         """For each way in which the length is read, whether the loader is prepared then."""
         loaders = measured(self._facts, length) & self._program.training_loaders
         stage = self._stages.of(loaders)
+        if is_former(self._facts, stage, counted_in(self._facts, length)):
+            return {False}
         if stage.unit is not self._program.home:
             return {self._facts.unit(length) is not stage.unit or length.lineno > stage.end}
         return is_after(self._facts, self._program, length, stage.end)
