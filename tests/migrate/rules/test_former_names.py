@@ -1,4 +1,4 @@
-"""Lengths of loaders that are read by the names they were handed over with, below the prepare that gives them others."""
+"""Lengths of loaders read by the names that they were handed over with, below the prepare that gives them others."""
 
 import pytest
 
