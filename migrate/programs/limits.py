@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from migrate.analysis.facts import Facts
 from migrate.analysis.known import distributed
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD
-from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
+from migrate.analysis.roles import ROWS, Role, origins, roles
 from migrate.analysis.units import Class, Module
 from migrate.programs.device.defaults import hidden_defaults
 from migrate.programs.device.devices import is_unknown_move
@@ -272,7 +272,7 @@ def _unknown_moves(facts: Facts, loops: Loops, program: Program) -> Iterator[Ref
     for use in facts.method_calls("to"):
         receiver = facts.receiver(use.node)
         mine = origins(receiver, Role.MODEL) & program.model_origins
-        batches = origins(receiver, *FROM_LOADER) & program.training_loaders
+        batches = origins(receiver, *ROWS) & program.training_loaders  # a number of them may lie anywhere
         if use.unit in units and (mine or batches) and is_unknown_move(facts, use.node):
             yield Refusal(
                 use.node,

@@ -329,3 +329,44 @@ def test_settings_that_a_user_s_are_merged_into_keep_theirs(convert_text, device
     assert 'accelerator = Accelerator(cpu=torch.device(config.device).type == "cpu")' in result
     assert 'defaults.device = "cuda"' in result
     assert ".to(" not in result
+
+
+BEST = """
+import argparse
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--gpu", default=None, type=int)
+args = parser.parse_args()
+torch.manual_seed(0)
+best = 0.0
+model = nn.Linear(2, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4):
+    x, y = {batch}
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if args.gpu is not None:
+        best = {number}
+torch.save(best, "best.pt")
+"""
+
+
+def test_a_number_of_a_batch_may_lie_on_any_gpu(convert_text):
+    number = "loss.detach().to(args.gpu)"
+    _, result = convert_text(BEST.format(batch="x.cuda(), y.cuda()", number=number))
+
+    assert number in result
+    assert "accelerator.backward(loss)" in result
+
+
+def test_a_batch_on_a_gpu_that_is_not_known_is_refused(convert_text):
+    report, result = convert_text(BEST.format(batch="x.to(args.gpu), y.to(args.gpu)", number="loss.detach()"))
+
+    assert "Accelerator" not in result
+    assert any("moves to is not known" in finding.message for finding in report.findings)
