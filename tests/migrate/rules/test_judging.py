@@ -92,3 +92,25 @@ def test_what_is_no_judge_is_run_in_full(convert_text, old, new):
     assert "accelerator.prepare(" in result
     assert "gather_for_metrics" not in result
     assert [finding for finding in report.findings if "runs this evaluation in full" in finding.message]
+
+
+EITHER = "criterion = nn.BCEWithLogitsLoss() if len(data) > 99 else Dice()"
+
+
+@pytest.mark.parametrize("name", ["of a result that has a name", "around the model's call"])
+def test_one_that_may_be_pytorch_s_gives_no_rows_either(convert_text, numbers_printed, name):
+    """The number that it gives is not gathered: two of them are no number, and the program ended with an error."""
+    before, small = (_text(STEPS[name], n).replace("criterion = Dice()", EITHER) for n in (4, 2))
+    _, result = convert_text(small)
+
+    assert result.count("accelerator.gather_for_metrics((output") == 1
+    assert numbers_printed(result, 2) == pytest.approx(numbers_printed(before, 1), rel=1e-5)
+
+
+def test_a_model_that_may_be_another_one_gives_rows(convert_text):
+    code = _text("output = model(x)\n            loss = ((output - y) ** 2).mean()")
+    _, result = convert_text(
+        code.replace("model = nn.Linear(2, 1)", "model = nn.Linear(2, 1) if len(data) else Dice()")
+    )
+
+    assert "accelerator.gather_for_metrics((output, y))" in result
