@@ -144,10 +144,10 @@ def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call], before: l
         raise NotShared(f"the model's call at line {statement.lineno} is part of a condition or a comprehension")
     if any(Role.STATISTIC in roles(facts.values(given)) for given in arguments(calls[0])):
         raise NotShared(f"what the model is given at line {statement.lineno} has no row for each sample")
-    if Role.STATISTIC in roles(facts.values(calls[0])):  # `criterion = nn.MSELoss() if args.l2 else Focal()`
-        raise NotShared(f"what is called at line {statement.lineno} may be a loss function, which gives no rows")
     if has_fields(facts, calls[0]):
         raise NotShared(f"the model's result at line {statement.lineno} has fields; not all of them may have rows")
     if isinstance(parent, ast.Subscript) and is_tuple_of_more(facts, calls[0], [calls[0]]):
         raise NotShared(f"the model's result at line {statement.lineno} may hold a loss beside rows")
+    if Role.CRITERION in roles(facts.values(calls[0].func)):  # `criterion = nn.MSELoss() if args.l2 else Focal()`
+        raise NotShared(f"what is called at line {statement.lineno} may be a loss function, which gives no rows")
     return calls[0]
