@@ -66,12 +66,12 @@ REMOVES_ITSELF = "unlink"
 #: What only hastens what was written; nothing, where nothing was.
 FLUSHES = frozenset({"sys.stdout.flush", "sys.stderr.flush"})
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
-#: What only says how figures will look: nobody sees anything of it.
+#: What only says how figures will look, or that they show at once: nobody sees anything of it.
 STYLES = frozenset(
     """matplotlib.pyplot.rc matplotlib.pyplot.rcdefaults matplotlib.pyplot.switch_backend matplotlib.pyplot.set_cmap
     matplotlib.pyplot.style.use matplotlib.pyplot.rcParams.update seaborn.set seaborn.set_theme seaborn.set_style
     seaborn.set_context seaborn.set_palette seaborn.set_color_codes
-    seaborn.color_palette seaborn.reset_defaults""".split()
+    seaborn.color_palette seaborn.reset_defaults matplotlib.pyplot.ion matplotlib.pyplot.ioff""".split()
 )
 #: Functions of plotting libraries that let a figure out of the process; all others only change it.
 SHOWS = frozenset(f"{library}.{name}" for library in ("matplotlib.pyplot", "pylab") for name in ("savefig", "show"))

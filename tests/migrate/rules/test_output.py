@@ -91,7 +91,7 @@ def test_files(changed, name):
     changed(imports=imports, end=(FILES[name], guarded(FILES[name])))
 
 
-LOOKS = ["sns.set()", "sns.set_style('darkgrid')", "plt.style.use('ggplot')", "plt.rc('font', size=14)"]
+LOOKS = ["plt.ion()", "sns.set()", "sns.set_style('darkgrid')", "plt.style.use('ggplot')", "plt.rc('font', size=14)"]
 
 
 @pytest.mark.parametrize("look", LOOKS)
