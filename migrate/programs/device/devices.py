@@ -266,6 +266,8 @@ def device_argument(facts: Facts, node: ast.Call) -> ast.expr | None:
         values = facts.values(argument)
         if names_device(facts, values) or only(values, *_INDICES) or is_users(facts, argument):
             return argument
+        if _is_number_option(facts, argument):
+            return argument
         if is_word(facts, values):
             return argument
     return None
@@ -275,6 +277,17 @@ def is_word(facts: Facts, values: Values) -> bool:
     """Whether a text names a device or is a word of the program's settings, "auto": `to` takes no other texts."""
     is_whole = only(values, Role.TEXT) and not any(ANY in value.name for value in values)
     return is_whole and {facts.is_device(frozenset({value})) for value in values} == {True, False}
+
+
+def _is_number_option(facts: Facts, node: ast.expr) -> bool:
+    """`args.gpu` of `add_argument("--gpu", type=int, default=0)`: no other number is taken by `to` than a GPU's."""
+    sources = facts.once(Sources)
+    told = sources.given(node).only if isinstance(node, ast.Name) else node
+    option = sources.option(told) if told is not None else None
+    said = {keyword.arg: keyword.value for keyword in option.keywords} if option is not None else {}
+    kind, default = said.get("type"), said.get("default")
+    is_there = isinstance(default, ast.Constant) and isinstance(default.value, int)  # None stays where it is
+    return is_there and kind is not None and facts.names(kind) == {"builtins.int"}
 
 
 _INDICES = (Role.NUMBER, Role.RANK, Role.LOCAL_RANK)  # a number is the index of a GPU

@@ -6,6 +6,7 @@ import pytest
 
 from migrate.options import Options
 from migrate.pipeline import run
+from migrate.report.model import Kind
 
 PROGRAM = """
 import argparse
@@ -365,8 +366,19 @@ def test_a_number_of_a_batch_may_lie_on_any_gpu(convert_text):
     assert "accelerator.backward(loss)" in result
 
 
-def test_a_batch_on_a_gpu_that_is_not_known_is_refused(convert_text):
+def test_a_batch_on_a_gpu_that_need_not_be_named_is_refused(convert_text):
+    """Without one, `x.to(None)` leaves it on the CPU."""
     report, result = convert_text(BEST.format(batch="x.to(args.gpu), y.to(args.gpu)", number="loss.detach()"))
 
     assert "Accelerator" not in result
     assert any("moves to is not known" in finding.message for finding in report.findings)
+
+
+@pytest.mark.parametrize("said", ["args.gpu", "gpu"])
+def test_a_number_that_the_user_gives_is_that_of_a_gpu(convert_text, said):
+    text = BEST.replace("default=None", "default=0").replace("best = 0.0", "gpu = args.gpu\nbest = 0.0")
+    report, result = convert_text(text.format(batch=f"x.to({said}), y.to({said})", number="loss.item()"))
+
+    assert ".to(" not in result
+    assert "accelerator.backward(loss)" in result
+    assert not report.of(Kind.LEFT)
