@@ -12,10 +12,10 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from migrate.alone.calls import GATHERS, SAME, TO_ONE
-from migrate.alone.numbers import undivided
+from migrate.alone.other_shares import other_shares
 from migrate.alone.quantities import RANKS
 from migrate.alone.told import alike, told
-from migrate.alone.ways import certain
+from migrate.alone.ways import gone
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import argument_at, walk
 from migrate.analysis.units import Function
@@ -186,7 +186,7 @@ class Scales:
         above = tree.parents[statement]
         if not isinstance(statement, ast.Assign) or not isinstance(above, ast.If):
             return None
-        for other in _gone(self._world, above):
+        for other in gone(self._world, above):
             if isinstance(other, ast.Assign) and _target(other) == _target(statement) and self._counts(other):
                 if alike(self._world, other.value, statement.value):
                     return other.value
@@ -197,14 +197,14 @@ class Scales:
         truth = self._world.truth(node.test)
         if truth is None:
             return None
-        gone, stays = (node.orelse, node.body) if truth else (node.body, node.orelse)
-        if not self._is_number(gone) or gone in self.shared or self.is_reduced(gone):
+        lost, stays = (node.orelse, node.body) if truth else (node.body, node.orelse)
+        if not self._is_number(lost) or lost in self.shared or self.is_reduced(lost):
             return None
-        if self._world.quantity(node) is not None or alike(self._world, gone, stays) is None:
+        if self._world.quantity(node) is not None or alike(self._world, lost, stays) is None:
             return None
-        if alike(self._world, gone, stays):
-            return told(self._world, gone)
-        return f"{told(self._world, gone)} if {_SEVERAL} else {ast.unparse(stays)}"
+        if alike(self._world, lost, stays):
+            return told(self._world, lost)
+        return f"{told(self._world, lost)} if {_SEVERAL} else {ast.unparse(stays)}"
 
     def obstacles(self) -> Iterator[Refusal]:
         """Numbers that would be lost with their branch, where nothing short would keep them."""
@@ -212,32 +212,13 @@ class Scales:
             for node in self._world.facts.tree(module.tree).nodes:
                 if isinstance(node, ast.If) and id(node) not in self._world.dead:
                     yield from self._unkept(node)
-                    yield from map(_divided, filter(self._is_divided_otherwise, _all_of(_gone(self._world, node))))
-                elif isinstance(node, ast.IfExp) and id(node) not in self._world.dead:
-                    gone = node.orelse if self._world.truth(node.test) else node.body
-                    if self._world.truth(node.test) is not None and self._is_other_share(gone):
-                        yield _divided(gone)
-
-    def _is_divided_otherwise(self, statement: ast.AST) -> bool:
-        """`batch_size //= gpus`, where it is not seen that this is the number of processes: prepare would not do it."""
-        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Div, ast.FloorDiv)):
-            names = {ast.unparse(n) for n in self.batch_sizes if isinstance(n, (ast.Name, ast.Attribute))}
-            return _target(statement) in names and not self._world.is_size(statement.value)
-        return isinstance(statement, ast.Assign) and self._is_other_share(statement.value)
-
-    def _is_other_share(self, value: ast.expr) -> bool:
-        """Whether the size of a batch is a part of something by a number that is not that of the processes."""
-        if value not in self.batch_sizes:
-            return False
-        inner = value.args[0] if isinstance(value, ast.Call) and value.args else value
-        is_part = isinstance(inner, ast.BinOp) and isinstance(inner.op, (ast.Div, ast.FloorDiv))
-        return is_part and undivided(self._world, value) is None
+        yield from other_shares(self._world, self.batch_sizes)
 
     def _unkept(self, branch: ast.If) -> Iterator[Refusal]:
-        gone = _gone(self._world, branch)
+        lost = gone(self._world, branch)
         stays = set(self._staying(branch))
         is_elif = _is_elif(self._world, branch)
-        for statement in _all_of(gone):
+        for statement in (inner for outer in lost for inner in walk(outer)):
             if not isinstance(statement, ast.stmt) or not self._counts(statement):
                 continue
             if statement in stays and not is_elif:
@@ -251,19 +232,19 @@ class Scales:
         return any(_target(s) == _target(statement) and self.instead(s) is not None for s in other)
 
     def _staying(self, branch: ast.If) -> list[ast.stmt]:
-        gone = _gone(self._world, branch)
-        other = branch.orelse if gone and gone[0] in branch.body else branch.body
+        lost = gone(self._world, branch)
+        other = branch.orelse if lost and lost[0] in branch.body else branch.body
         given = {_target(inner) for statement in other for inner in walk(statement)} - {""}
-        found = [s for s in gone if self._counts(s) and not isinstance(s, ast.Return) and _target(s) not in given]
+        found = [s for s in lost if self._counts(s) and not isinstance(s, ast.Return) and _target(s) not in given]
         names = {_target(s) for s in found}
         asserted = [
             s
-            for s in gone
+            for s in lost
             if isinstance(s, ast.Assert)
             and any(self._world.is_size(n) for n in walk(s.test) if isinstance(n, ast.expr))
             and any(ast.unparse(n) in names for n in walk(s.test) if isinstance(n, (ast.Name, ast.Attribute)))
         ]
-        return [s for s in gone if s in found or s in asserted]
+        return [s for s in lost if s in found or s in asserted]
 
     def _text(self, statement: ast.stmt) -> str:
         text = told(self._world, statement, comments=True)
@@ -344,18 +325,6 @@ class Scales:
         return any(world.quantity(n) is None for n in reads)
 
 
-def _gone(world: World, branch: ast.If) -> list[ast.stmt]:
-    """The statements that go away with a decided branch."""
-    kept = certain(world, branch)
-    if kept is None:
-        return []
-    return branch.orelse if kept is branch.body else branch.body
-
-
-def _all_of(statements: list[ast.stmt]) -> Iterator[ast.AST]:
-    return (inner for outer in statements for inner in walk(outer))
-
-
 def _is_elif(world: World, branch: ast.If) -> bool:
     above = world.facts.tree(branch).parents[branch]
     return isinstance(above, ast.If) and above.orelse == [branch]
@@ -396,8 +365,3 @@ def _refused(statement: ast.stmt) -> Refusal:
     said = _target(statement) or ast.unparse(statement)
     why = f"{said} goes by the number of processes, in a branch that goes away"
     return Refusal(statement, "MIG113", why, "compute it outside of the branch, as it is for one process, too")
-
-
-def _divided(place: ast.AST) -> Refusal:
-    why = "the size of a batch is divided in a branch that goes away, and not seen by the number of processes"
-    return Refusal(place, "MIG113", why, "divide it by torch.distributed.get_world_size()")

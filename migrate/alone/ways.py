@@ -54,3 +54,11 @@ def joined(test: ast.BoolOp, truth: Callable[[ast.expr], bool | None]) -> bool |
     if decisive in parts:
         return decisive
     return None if None in parts else not decisive
+
+
+def gone(world: World, branch: ast.If) -> list[ast.stmt]:
+    """The statements that go away with a decided branch."""
+    kept = certain(world, branch)
+    if kept is None:
+        return []
+    return branch.orelse if kept is branch.body else branch.body

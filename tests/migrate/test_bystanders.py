@@ -180,7 +180,7 @@ def test_without_such_scripts_nothing_mutes_the_others(converted):
 def test_a_model_that_is_one_of_many_objects_is_loaded_without_its_wrapper(converted):
     _, files = converted(tools=TOOLS, train=TRAIN, beside=BESIDE)
     assert "net=accelerator.unwrap_model(net), optimizer=optimizer)" in files["train"]
-    strip = "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state[key], 'module.')\n"
+    strip = 'torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state[key], "module.")\n'
     assert strip + " " * 12 + "accelerator.print(each.load_state_dict(state[key]))" in files["tools"]
 
 

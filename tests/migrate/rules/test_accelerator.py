@@ -300,7 +300,8 @@ def test_what_is_printed_above_the_imports_does_not_draw_the_accelerator_up(conv
     )
     _, result = convert_text(source)
 
-    assert result.startswith('print("hello")\nimport torch\nfrom runtime import Accelerator\n')
+    first = 'if os.environ.get("RANK", "0") == "0":\n    print("hello")\nimport torch\n'
+    assert result.startswith(f"import os\n\nfrom runtime import Accelerator\n\n{first}")
     assert '\n\naccelerator = Accelerator()\n\naccelerator.print("go")\n' in result
 
 

@@ -147,7 +147,11 @@ def drawn(before, after):
     return {
         "imports": "from torch.utils.tensorboard import SummaryWriter",
         "ready": (f"{make}\n{before}", f"if accelerator.is_main_process:\n{indented}"),
-        "setup": "x = torch.randn(1, 2)",
+        **CHOSEN,
+        "setup": (
+            f"{CHOICE}\nx = torch.randn(1, 2).to(device)",
+            "accelerator = Accelerator()\ndevice = accelerator.device\nx = torch.randn(1, 2).to(device)",
+        ),
     }
 
 

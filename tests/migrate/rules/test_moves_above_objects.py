@@ -83,4 +83,4 @@ def test_it_trains_on_processes_as_it_did(convert_text, numbers_printed):
     whole = numbers_printed(changed, 1)
     assert len(whole) == 1
     halves = numbers_printed(changed.replace("batch_size=4", "batch_size=2"), 2)
-    assert halves == pytest.approx(whole * 2, abs=1e-5)  # by each process: there is no accelerator to speak for one
+    assert halves == pytest.approx(whole, abs=1e-5)  # RANK tells who says it: there is no accelerator at hand

@@ -765,14 +765,14 @@ def test_logs_above_the_choice_of_the_device(programs, convert_text):
     assert result.index("logging.disable") < result.index('log.info("start")')
 
 
-def test_what_is_logged_before_the_accelerator_exists_is_reported(changed, programs, remark):
-    parse = 'logging.info("start")\nimport argparse\nargs = argparse.ArgumentParser().parse_args()'
+def test_trouble_that_is_logged_before_the_accelerator_exists_is_reported(changed, programs, remark):
+    parse = 'logging.error("start")\nimport argparse\nargs = argparse.ArgumentParser().parse_args()'
     choice = 'device = torch.device("cuda" if args.gpu else "cpu")'
     made = f"accelerator = Accelerator(cpu=not args.gpu)\n{SILENT}"
     holes = {"imports": "import logging", "accelerator": "", "setup": (f"{parse}\n{choice}", f"{parse}\n{made}")}
     report = changed(**holes)
 
-    remark(report, programs(holes)[0], "MIG117", 'logging.info("start")', ["every process writes this"], Kind.NOTE)
+    remark(report, programs(holes)[0], "MIG117", 'logging.error("start")', ["every process writes this"], Kind.NOTE)
 
 
 def test_what_silences_the_logs_stands_apart_from_what_follows(programs, convert_text):

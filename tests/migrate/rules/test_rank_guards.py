@@ -404,11 +404,12 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--cpu", action="store_true")
 args = parser.parse_args()
 """
+FIRST = 'if os.environ.get("RANK", "0") == "0":'
 EARLY = {
-    "what only prints": ('if rank == 0:\n    print("starting")', 'print("starting")'),
+    "what only prints": ('if rank == 0:\n    print("starting")', f'{FIRST}\n    print("starting")'),
     "what only prints, under something else, too": (
         'if rank == 0 and len(data_root) > 3:\n    print("starting")',
-        'if len(data_root) > 3:\n    print("starting")',
+        f'if len(data_root) > 3:\n    {FIRST}\n        print("starting")',
     ),
     "a barrier": ("torch.distributed.barrier()", ""),
 }
@@ -418,7 +419,7 @@ def early(before, after=""):
     """The accelerator is made below the settings that it needs; this stands above them."""
     choice = 'device = torch.device("cpu" if args.cpu else "cuda")'
     return {
-        "imports": "import argparse",
+        "imports": ("import argparse", "import argparse" + "\nimport os" * (FIRST in after)),
         "setup": (f"{RANK}\n{before}{PARSED}{choice}", f"{after}{PARSED}accelerator = Accelerator(cpu=args.cpu)"),
         "accelerator": "",
         "ready": ("model.to(device)", ""),

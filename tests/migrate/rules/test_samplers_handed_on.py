@@ -225,7 +225,7 @@ main()
 )
 def test_a_loader_under_the_key_of_its_sampler_is_told(convert_text, samplers, loaders):
     _, changed = convert_text(HEAD + KEYED.format(samplers=samplers, loaders=loaders))
-    assert "loaders['train'].set_epoch(epoch)" in changed
+    assert 'loaders["train"].set_epoch(epoch)' in changed
     assert "samplers" not in changed
     assert "batch_size=4, shuffle=True)" in changed
 
