@@ -88,6 +88,38 @@ def test_what_may_train_is_a_training(convert_text, name):
     assert len(report.of(Kind.LOOP)) == 2
 
 
+HANDED = """
+from functools import partial
+from multiprocessing.pool import ThreadPool
+
+import torch
+from torch import nn
+
+model = nn.Linear(2, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def step(rows, given=None):
+    loss = model(rows.cuda()).pow(2).mean()
+    if given is not None:
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+pool = ThreadPool(1)
+for rows in torch.ones(4, 8, 2):
+    {calls}
+"""
+
+
+@pytest.mark.parametrize("calls", ["pool.starmap(step, [(rows, 1)])", "pool.apply(step, (rows, 1))", "step(rows, 1)"])
+def test_what_a_library_passes_is_not_known(convert_text, calls):
+    report, _ = convert_text(HANDED.format(calls=calls))
+
+    assert len(report.of(Kind.LOOP)) == 1
+
+
 def test_whether_there_is_an_optimizer_is_the_same_on_all(convert_text):
     """Nothing is seeded: the weights differ before prepare, and whether there is an optimizer does not."""
     report, _ = convert_text(program(seed="pass", **WAYS["an optimizer"]))
