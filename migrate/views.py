@@ -16,7 +16,7 @@ from migrate import workers
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.syntax import first_line, last_line, line_of
 from migrate.edits import Plan
-from migrate.edits.edit import AddImport, DropAlias, Wrap
+from migrate.edits.edit import AddImport, DropAlias, Rewrite, Wrap
 from migrate.programs.along import ALONE, Along
 from migrate.programs.loops import Loops
 from migrate.programs.output.by_rank import asks_rank
@@ -249,7 +249,9 @@ def _is_made(edit: Edit, view: View) -> bool:
     operation = edit.operation
     if isinstance(operation, (AddImport, DropAlias)):
         return True
-    if asks_rank(operation.header if isinstance(operation, Wrap) else getattr(operation, "template", "")):
+    code = operation.header if isinstance(operation, Wrap) else ""
+    code = operation.template if isinstance(operation, Rewrite) else code
+    if asks_rank(code):
         return True
     return any((e.address, e.operation) == (edit.address, edit.operation) for e in view.plan.edits(edit.path))
 

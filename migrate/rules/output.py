@@ -99,14 +99,12 @@ def output(conversion: Conversion, draft: Draft) -> None:
 
 def _ask_rank(draft: Draft, said: Speech) -> None:
     """Without the accelerator: it does not come to code, or an environment may be made in a process of its own."""
-    for run in said.by_rank:
+    for run in (*said.by_rank, *([statement] for statement in said.films)):
         _guard_alone(draft, run, draft.quoted(run[0], IS_FIRST))
-    for statement in said.films:
-        draft.guard([statement], draft.quoted(statement, IS_FIRST))
+        draft.add_import(run[0], "os")
     for path in said.told:
         draft.wrap(path, f"{{it}} if {draft.quoted(path, IS_FIRST)} else None")
-    for node in (*(run[0] for run in said.by_rank), *said.films, *said.told):
-        draft.add_import(node, "os")
+        draft.add_import(path, "os")
 
 
 def _divert(conversion: Conversion, draft: Draft, path: ast.expr) -> None:

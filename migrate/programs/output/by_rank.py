@@ -14,6 +14,7 @@ from migrate.programs.chance.calls import draws
 from migrate.programs.output.guards import is_asked
 from migrate.programs.output.muted import only_prints as only_prints_in
 from migrate.programs.output.voice import Voice
+from migrate.programs.processes.junctions import is_elif
 from migrate.programs.values.logs import logs
 
 if TYPE_CHECKING:
@@ -77,13 +78,13 @@ class ByRank:
 
     def _whole(self, statement: ast.stmt) -> ast.stmt:
         """A loop or a branch around a statement that does no more than it; an `elif` begins none of its own."""
-        parents = self._facts.tree(statement).parents
-        above = parents[statement]
+        tree = self._facts.tree(statement)
+        above = tree.parents[statement]
         if not isinstance(above, (ast.For, ast.While, ast.If)) or is_main_guard(above) or is_asked(above):
             return statement
-        if not self._prints(above):
+        if not self._prints(above) or (isinstance(above, ast.If) and is_elif(tree, above)):
             return statement
-        return statement if _is_elif(above, parents[above]) else self._whole(above)
+        return self._whole(above)
 
     def _prints(self, statement: ast.stmt) -> bool:
         """Whether a statement does nothing but print or log."""
@@ -110,7 +111,3 @@ class ByRank:
         return any(
             self._voice.speaks(unit) and not only_prints_in(self._conversion, self._voice, unit) for unit in targets
         )
-
-
-def _is_elif(statement: ast.stmt, above: ast.AST) -> bool:
-    return isinstance(above, ast.If) and above.orelse == [statement] and above.col_offset == statement.col_offset

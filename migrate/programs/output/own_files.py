@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.syntax import argument_at, arguments
-from migrate.analysis.units import Module
 from migrate.programs.marker import NUMBERS, asks_accelerator
 from migrate.programs.output.written_paths import written_path
 from migrate.programs.values.outputs import Outputs
+from migrate.programs.values.scopes import bound_in_scope
 from migrate.programs.values.sources import Given, Sources
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Unit
 
 _DEEPEST = 4
 #: The position of the path among the arguments of what writes.
@@ -81,17 +80,10 @@ class OwnFiles:
 
     def _entered(self, node: ast.expr) -> Given | None:
         """What is entered by `with TemporaryDirectory() as folder:`; complete where nothing else gives it a value."""
-        if not isinstance(node, ast.Name):
-            return None
-        unit: Unit | None = self._facts.unit(node)
-        while unit is not None:
-            bindings = [binding.statement for binding in self._facts.bindings_in(unit) if binding.target == node.id]
-            if bindings:
-                entered = [_context(statement, node.id) for statement in bindings]
-                found = tuple(each for each in entered if each is not None)
-                return Given(found, complete=None not in entered) if found else None
-            unit = None if isinstance(unit, Module) else unit.parent or unit.module
-        return None
+        bindings = bound_in_scope(self._facts, node) if isinstance(node, ast.Name) else ()
+        entered = [_context(binding.statement, binding.target) for binding in bindings]
+        found = tuple(each for each in entered if each is not None)
+        return Given(found, complete=None not in entered) if found else None
 
     @cached_property
     def _is_asked(self) -> bool:

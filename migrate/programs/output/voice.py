@@ -314,8 +314,9 @@ class Voice:
 
     def speaks_unasked(self, unit: Function, besides: Collection[Unit] = (), covered: Collection[ast.AST] = ()) -> bool:
         """Whether a function writes anything where it does not ask which process this is; `besides` what some do."""
-        left = {*self._folders(unit), *covered}
-        calls = [node for node in self._facts.own(unit) if isinstance(node, ast.Call) and node not in left]
+        folders = self._folders(unit)
+        own = (node for node in self._facts.own(unit) if isinstance(node, ast.Call) and node not in folders)
+        calls = [node for node in own if node not in covered]
         return any(self._says(call, besides) and not self.is_asked(call) for call in calls)
 
     def _says(self, call: ast.Call, besides: Collection[Unit] = ()) -> bool:

@@ -12,6 +12,7 @@ from migrate.analysis.syntax import FUNCTIONS, line_of
 from migrate.analysis.units import Function
 from migrate.programs.device.scattered import split_models
 from migrate.programs.processes.branches import Branches, Side
+from migrate.programs.processes.junctions import is_elif
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model, units_of
@@ -56,7 +57,12 @@ def for_one_device(facts: Facts, wrappers: Collection[ast.Call]) -> Iterator[tup
         assert branches is not None
         is_body = not any(inner is call for statement in node.body for inner in ast.walk(statement))
         sides = {meaning.fails if is_body else meaning.holds for meaning in branches.meanings(node.test)}
-        if Side.MANY_DEVICES in sides and node.orelse and not _is_elif(facts, node) and not _holds_elif(node):
+        if (
+            Side.MANY_DEVICES in sides
+            and node.orelse
+            and not is_elif(facts.tree(node), node)
+            and not _holds_elif(facts, node)
+        ):
             yield node, is_body
 
 
@@ -69,7 +75,7 @@ def alike(facts: Facts, accesses: Collection[ast.Attribute]) -> Iterator[ast.If]
     told: set[ast.AST] = set()
     for access in accesses:
         for node in facts.tree(access).up(access):
-            if not isinstance(node, ast.If) or node in told or _is_elif(facts, node):
+            if not isinstance(node, ast.If) or node in told or is_elif(facts.tree(node), node):
                 continue
             told.add(node)
             is_alike = _takes_out(node, access) or (
@@ -224,13 +230,8 @@ def _is_asking(facts: Facts, test: ast.expr) -> bool:
     return all(facts.called(call) and facts.called(call) <= _ASKING for call in calls)
 
 
-def _is_elif(facts: Facts, node: ast.If) -> bool:
-    above = facts.tree(node).parents[node]
-    return isinstance(above, ast.If) and above.orelse == [node] and above.col_offset == node.col_offset
-
-
-def _holds_elif(node: ast.If) -> bool:
-    return len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If) and node.orelse[0].col_offset == node.col_offset
+def _holds_elif(facts: Facts, node: ast.If) -> bool:
+    return any(isinstance(each, ast.If) and is_elif(facts.tree(each), each) for each in node.orelse)
 
 
 def _place(node: ast.expr) -> tuple[int, int, int | None, int | None]:

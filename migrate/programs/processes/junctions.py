@@ -41,6 +41,12 @@ def junctions(tree: Tree, node: ast.AST) -> Iterator[Junction]:
         yield from find(tree, node)
 
 
+def is_elif(tree: Tree, node: ast.If) -> bool:
+    """Whether a branch is written as the `elif` of another one, and so is no statement of its own there."""
+    above = tree.parents[node]
+    return isinstance(above, ast.If) and above.orelse == [node] and above.col_offset == node.col_offset
+
+
 def iterated(node: ast.AST) -> list[ast.expr]:
     """What a loop or a comprehension runs over."""
     if isinstance(node, (ast.For, ast.AsyncFor)):

@@ -22,7 +22,6 @@ from migrate.programs.marker import asks_accelerator, is_of_all
 from migrate.programs.processes.answers import Answers
 from migrate.programs.processes.films import is_recorder
 from migrate.programs.processes.items import Item, is_same_item, item_of, leaves
-from migrate.programs.processes.masks import is_mask
 from migrate.programs.processes.options import is_same_option
 from migrate.programs.processes.parting import parting
 from migrate.programs.processes.presence import PRESENCE, Presence, asked_for, is_there_alike
@@ -30,6 +29,7 @@ from migrate.programs.reach.entry_files import calls_in
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.training.unsteady import unsteady
 from migrate.programs.values.fillings import Fillings, Sharing, shares
+from migrate.programs.values.masks import may_be_mask
 from migrate.programs.values.sources import Sources, called_by_name, hidden, may_pass, parts_given
 
 if TYPE_CHECKING:
@@ -208,7 +208,8 @@ class Sameness:
     def _is_even_index(self, index: ast.expr) -> bool:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         return all(
-            self.same(part) or (not (isinstance(part, ast.Slice) or is_mask(self._sources, part)) and self.even(part))
+            self.same(part)
+            or (not (isinstance(part, ast.Slice) or may_be_mask(self._sources, part)) and self.even(part))
             for part in parts
         )
 
