@@ -82,3 +82,24 @@ def test_a_function_that_saves_elsewhere_too(convert_text, numbers_printed):
     assert 'if accelerator.is_main_process:\n    keep(model, "last.pt")\n' in result
     half = result.replace("batch_size=4", "batch_size=2")
     assert numbers_printed(half, 2) == pytest.approx(numbers_printed(result, 1))
+
+
+HIDDEN = """
+with TemporaryDirectory() as folder:
+    print(os.listdir(folder))
+
+
+def save(model, folder):
+    torch.save(model.state_dict(), os.path.join(folder, "best.pt"))
+
+
+save(model, "out")
+"""
+
+
+def test_a_parameter_is_not_the_folder_of_that_name_around_it(convert_text):
+    """Whoever calls the function says where it writes."""
+    parts = {**PARTS, "made": "open(os.devnull)", "path": '"best.pt"', "saved": "pass"}
+    _, result = convert_text(PROGRAM.format(**parts) + HIDDEN)
+
+    assert 'if accelerator.is_main_process:\n    save(model, "out")\n' in result
