@@ -38,6 +38,7 @@ from migrate.rules.imports import drop_unused
 from migrate.rules.own_devices import follow_weights
 from migrate.rules.placing import cast_of, drop, kept_moves, variables
 from migrate.rules.rule import rule
+from migrate.rules.settings_devices import origins_followed
 
 if TYPE_CHECKING:
     from migrate.analysis.units import Unit
@@ -164,6 +165,7 @@ def _is_chosen_unseen(conversion: Conversion, device: ast.expr) -> bool:
         for statement in (choice.statement, *choice.others)
         for inner in ast.walk(statement)
     }
+    chosen |= origins_followed(conversion)
     return not any(id(origin) in chosen for origin in made) and conversion.access.can_reach(device)
 
 

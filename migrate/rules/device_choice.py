@@ -51,6 +51,7 @@ from migrate.rules.idle import drop_idle_flags, idle_functions
 from migrate.rules.own_gpu import name_own, name_users
 from migrate.rules.placing import kept_moves
 from migrate.rules.rule import rule
+from migrate.rules.settings_devices import follow_settings, settings_left
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -95,6 +96,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     follow_in_models(conversion, draft)
     follow_in_defaults(conversion, draft)
     staying += _redirect_globals(conversion, draft, named)
+    staying += _settings(conversion, draft, named)
     say_kept(conversion, draft, [choice for choice in staying if any(_unmoved(conversion, choice))])
     _follow_imported(conversion, draft)
     name_fixed(conversion, draft)
@@ -207,6 +209,16 @@ def _redirect_globals(conversion: Conversion, draft: Draft, named: Collection[Ch
                 if choice not in named:
                     _follow_current(conversion, draft, choice)
                 yield choice
+
+
+def _settings(conversion: Conversion, draft: Draft, named: Collection[Choice]) -> list[Choice]:
+    """A device that is handed down among the settings; those that something but the accelerator's functions reads."""
+    left = settings_left(conversion)
+    follow_settings(conversion, draft)
+    for choice in left:
+        if choice not in named and conversion.facts.is_editable(choice.unit):
+            _follow_current(conversion, draft, choice)
+    return left
 
 
 def _is_asked(conversion: Conversion, choice: Choice) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, only
 from migrate.analysis.syntax import is_main_guard, walk
-from migrate.analysis.units import Function, Module
+from migrate.analysis.units import Module
 from migrate.programs.device.branches import ABSENT, branches, ways
 from migrate.programs.device.devices import (
     by_text,
@@ -26,6 +26,7 @@ from migrate.programs.device.devices import (
     only_cpu,
 )
 from migrate.programs.device.readings import read_after, read_between, reads
+from migrate.programs.device.texts import is_used_as_device
 from migrate.programs.values.conditions import denied, flag, needs, negated
 from migrate.programs.values.users import is_users
 
@@ -96,33 +97,9 @@ def _choices(facts: Facts, unit: Unit) -> list[Choice]:
     ]
 
 
-def handed_choice(facts: Facts, unit: Unit | None) -> str | None:
-    """The parameter by which a function is handed a device that a user's flag may have made the CPU; None: it is not.
-
-    A device that goes by what there is alone, the accelerator chooses as well.
-    """
-    if not isinstance(unit, Function) or "torch" not in unit.module.names:
-        return None
-    above: set[Unit] = {unit.module}
-    waiting: list[Unit] = [call.caller for call in facts.callers(unit)]
-    while waiting:
-        caller = waiting.pop()
-        if caller not in above:
-            above.add(caller)
-            waiting += [call.caller for call in facts.callers(caller)] if isinstance(caller, Function) else []
-    chosen = (choice for caller in above for choice in choices(facts, caller))
-    if not any(choice.cpu is not None or not choice.is_clear for choice in chosen):
-        return None
-    return next((p.arg for p in unit.positional if facts.is_device(unit.parameters.get(p.arg, frozenset()))), None)
-
-
 def _is_host(facts: Facts, statement: ast.stmt) -> bool:
     """Whether `host = torch.device("cpu")` names the CPU beside the device that the file trains on."""
     return isinstance(statement, ast.Assign) and only_cpu(facts, statement.value) and has_other_device(facts, statement)
-
-
-#: Where `torch.load` puts what it reads.
-_LOADED = "map_location"
 
 
 # --- single statements ----------------------------------------------------------------------------------------------
@@ -150,9 +127,7 @@ def _choice(facts: Facts, unit: Unit, statement: ast.stmt) -> Choice | None:
         if not is_choice(facts, statement.value) and not is_users(facts, statement.value):
             return None
         if only(facts.values(statement.value), Role.TEXT):
-            is_host = only_cpu(facts, statement.value)
-            asked = not _asks_kind(facts, statement.value)
-            if not _puts_something(facts, statement, target, handed_too=asked, loading_too=not is_host):
+            if not is_used_as_device(facts, statement, target):
                 return None
         return _made(statement, target, unit, cpu_when(facts, statement.value))
     if isinstance(statement, ast.If):
@@ -164,36 +139,6 @@ def _made(statement: ast.stmt, target: str, unit: Unit, cpu: ast.expr | None) ->
     if cpu is None:
         return Choice(statement, target, unit, None, frozenset())
     return Choice(statement, target, unit, ast.unparse(cpu), frozenset(needs(cpu)))
-
-
-def _asks_kind(facts: Facts, value: ast.expr) -> bool:
-    """`"cuda" if "cuda" in device else "cpu"`: a word that goes by the device, which another name has."""
-    return isinstance(value, ast.IfExp) and any(
-        isinstance(node, (ast.Name, ast.Attribute)) and facts.is_device(facts.values(node))
-        for node in ast.walk(value.test)
-    )
-
-
-def _puts_something(
-    facts: Facts, statement: ast.stmt, target: str, *, handed_too: bool, loading_too: bool = True
-) -> bool:
-    """Whether a text is used as a device: `x.to(it)`, `device=it`, `torch.device(it)`, or handed to a function.
-
-    So it is in `map_location=it`; a text "cpu" that is only read there is where files are loaded to.
-    """
-    name = target.rpartition(".")[2]
-    tree = facts.tree(statement)
-    for node in tree.nodes:
-        if not isinstance(node, (ast.Name, ast.Attribute)) or ast.unparse(node).rpartition(".")[2] != name:
-            continue
-        parent = tree.parents.get(node)
-        if isinstance(parent, ast.keyword) and (parent.arg == "device" or (loading_too and parent.arg == _LOADED)):
-            return True
-        if isinstance(parent, ast.Call) and node in parent.args:
-            moves = isinstance(parent.func, ast.Attribute) and parent.func.attr == "to"
-            if moves or "torch.device" in facts.called(parent) or (handed_too and facts.targets(parent)):
-                return True
-    return False
 
 
 def _branching(facts: Facts, unit: Unit, statement: ast.If) -> Choice | None:

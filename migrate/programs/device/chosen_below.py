@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function
-from migrate.programs.device.choices import Choice, choices, handed_choice
+from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.devices import by_text, device_argument, is_move
+from migrate.programs.device.handed_down import handed_device, kept_in_settings
+from migrate.programs.values.conditions import needs
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -30,9 +32,13 @@ def cpu_below(facts: Facts, program: Program, units: Container[Unit]) -> tuple[s
     inside = {_above_of(facts, program, choice) for choice in _of_objects(facts, program, units)}
     if len(inside) == 1 and (above := inside.pop()) is not None:
         return above
-    handed = handed_choice(facts, program.start) or _returned(facts, program.start)
+    handed = (
+        handed_device(facts, program.start)
+        or _returned(facts, program.start)
+        or kept_in_settings(facts, program.start, units)
+    )
     if handed is not None:
-        return ast.unparse(by_text(ast.Name(handed))), frozenset({handed})
+        return ast.unparse(by_text(handed)), frozenset(needs(handed))
     return _among_settings(facts, program.start)
 
 
@@ -62,7 +68,7 @@ def _is_users_choice(facts: Facts, values: Values) -> bool:
     return any(_gives_chosen(facts, unit, values) for unit in made)
 
 
-def _returned(facts: Facts, start: Unit | None) -> str | None:
+def _returned(facts: Facts, start: Unit | None) -> ast.expr | None:
     """What the function above calls the device that another function chooses by a flag, among other things:
     `args, device = get_parameters()`.
     """
@@ -71,7 +77,7 @@ def _returned(facts: Facts, start: Unit | None) -> str | None:
         if not isinstance(value, ast.Call) or not binding.target.isidentifier() or not facts.is_device(binding.values):
             continue
         if any(_gives_chosen(facts, target, binding.values) for target in facts.targets(value)):
-            return binding.target
+            return ast.Name(binding.target)
     return None
 
 

@@ -14,6 +14,7 @@ from migrate.programs.argument import Argument, names_needed
 from migrate.programs.chance.draws import Draws
 from migrate.programs.device.behind import behind
 from migrate.programs.device.choices import Choice, choices
+from migrate.programs.device.handed_down import set_in
 from migrate.programs.device.numbered import below_visible
 from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
@@ -288,6 +289,15 @@ class _Names:
                 held = self.tree.in_block(binding.statement, self.top)
                 if held is not None:
                     yield _index(self.top, held), held is binding.statement
+        if "." in name:
+            yield from self._inside(name)
+
+    def _inside(self, name: str) -> Iterator[tuple[int, bool]]:
+        """The positions of calls in which an attribute gets its value: `setup(args)` sets `args.device`."""
+        setting = set(set_in(self.facts, self.program.start, name))
+        for index, statement in enumerate(self.top if setting else ()):
+            if _leads_to(self.facts, statement, setting):
+                yield index, isinstance(statement, (ast.Assign, ast.Expr))
 
 
 def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:

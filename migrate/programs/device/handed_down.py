@@ -1,0 +1,125 @@
+"""The device that the function of the accelerator is handed, by itself or among the settings: a caller has chosen it.
+
+    def train(args):
+        device = args.device
+
+    def launch():
+        args.device = "cuda:0" if args.gpu else "cpu"
+        train(args)
+
+There is no accelerator yet where it is chosen, and the process has one where it is read.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.roles import Role, roles
+from migrate.analysis.units import Function
+from migrate.programs.device.choices import choices
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container, Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+    from migrate.programs.device.choices import Choice
+
+
+def handed_device(facts: Facts, unit: Unit | None) -> ast.expr | None:
+    """What a function calls the device that a user's flag may have made the CPU above; None: it is handed none.
+
+    A device that goes by what there is alone, the accelerator chooses as well.
+    """
+    if not isinstance(unit, Function) or "torch" not in unit.module.names:
+        return None
+    flagged = [choice for choice in _chosen_above(facts, unit) if choice.cpu is not None or not choice.is_clear]
+    for parameter in unit.positional if flagged else ():
+        if facts.is_device(unit.parameters.get(parameter.arg, frozenset())):
+            return ast.Name(parameter.arg)
+    handed = {parameter.arg for parameter in unit.positional}
+    read = read_of(facts, [choice for choice in flagged if _is_setting(choice)], unit)
+    return next((node for node in read if _root(node) in handed), None)
+
+
+def kept_in_settings(facts: Facts, start: Unit | None, units: Container[Unit]) -> ast.expr | None:
+    """What a function calls the device that another one puts among its settings by a flag: `args = get_args()`."""
+    flagged = [
+        choice for choice in settings_below(facts, start, units) if choice.cpu is not None or not choice.is_clear
+    ]
+    for choice in flagged:
+        for target in _targets(choice):
+            for binding in facts.bindings_in(start) if start is not None else ():
+                if binding.target.isidentifier() and not binding.values.isdisjoint(facts.values(target.value)):
+                    return ast.Attribute(ast.Name(binding.target), target.attr)
+    return None
+
+
+def settings_below(facts: Facts, start: Unit | None, units: Container[Unit]) -> list[Choice]:
+    """The devices that functions of a program put among the settings that they make or are handed."""
+    chosen = (c for unit in facts.functions if unit is not start and unit in units for c in choices(facts, unit))
+    return [choice for choice in chosen if any(_is_of_settings(facts, target) for target in _targets(choice))]
+
+
+def _is_of_settings(facts: Facts, target: ast.Attribute) -> bool:
+    return roles(facts.values(target.value)) == {Role.HOLDER}
+
+
+def set_in(facts: Facts, start: Unit | None, name: str) -> Iterator[Unit]:
+    """The functions in which a device of settings gets its value, which another one calls so: `args.device`."""
+    variable, _, attribute = name.rpartition(".")
+    held = {v for b in facts.bindings_in(start) if b.target == variable for v in b.values} if start else set()
+    for choice in settings_below(facts, start, facts.functions) if held else ():
+        if any(t.attr == attribute and not held.isdisjoint(facts.values(t.value)) for t in _targets(choice)):
+            yield choice.unit
+
+
+def _root(node: ast.expr) -> str | None:
+    """The variable that an attribute is one of: `self` of `self.args.device`."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def settings_above(facts: Facts, unit: Unit | None) -> list[Choice]:
+    """The devices that are chosen above a function and kept in an attribute: `args.device = "cuda:0"`."""
+    return [choice for choice in _chosen_above(facts, unit) if _is_setting(choice)]
+
+
+def _chosen_above(facts: Facts, unit: Unit | None) -> list[Choice]:
+    """The devices that are chosen by what comes to a call of a function, and by its module."""
+    if not isinstance(unit, Function):
+        return []
+    found: dict[Unit, None] = {unit.module: None}
+    waiting: list[Unit] = [call.caller for call in facts.callers(unit)]
+    while waiting:
+        caller = waiting.pop()
+        if caller not in found:
+            found[caller] = None
+            waiting += [call.caller for call in facts.callers(caller)] if isinstance(caller, Function) else []
+    return [choice for each in found if each is not unit for choice in choices(facts, each)]
+
+
+def _is_setting(choice: Choice) -> bool:
+    return not choice.target.isidentifier()
+
+
+def read_of(facts: Facts, settings: Collection[Choice], unit: Unit) -> Iterator[ast.Attribute]:
+    """Where a unit reads a device that was chosen above."""
+    for node in facts.own(unit) if settings else ():
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and facts.is_device(facts.values(node)):
+            if any(_is_held(facts, node, target) for choice in settings for target in _targets(choice)):
+                yield node
+
+
+def _targets(choice: Choice) -> Iterator[ast.Attribute]:
+    """The attribute that a choice gives the device, in each of its statements."""
+    for node in choice.nodes():
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node
+
+
+def _is_held(facts: Facts, node: ast.Attribute, target: ast.Attribute) -> bool:
+    """Whether an attribute is the one that was given the device, of the same object."""
+    return node.attr == target.attr and not facts.values(node.value).isdisjoint(facts.values(target.value))
