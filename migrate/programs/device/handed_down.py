@@ -44,7 +44,7 @@ def handed_device(facts: Facts, unit: Unit | None) -> ast.expr | None:
 
 
 def kept_in_settings(facts: Facts, start: Unit | None, units: Container[Unit]) -> ast.expr | None:
-    """What a function calls the device that another one puts among its settings by a flag: `args = get_args()`."""
+    """What a function calls the device that another one puts among its settings by a flag: `args = parse()`."""
     flagged = [
         choice for choice in settings_below(facts, start, units) if choice.cpu is not None or not choice.is_clear
     ]
