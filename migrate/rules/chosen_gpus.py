@@ -11,6 +11,7 @@ from migrate.programs.device.choices import choices
 from migrate.programs.device.chosen_below import choice_below, is_of, is_one_of
 from migrate.programs.device.cpu_alone import names_cpu_alone
 from migrate.programs.device.devices import device_argument, is_word
+from migrate.programs.device.handed_down import settings_above
 from migrate.programs.device.numbered import VISIBLE, Visible, numbered
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ _OTHERS = ("mps", "xpu", "accelerator")
 def say_chosen(conversion: Conversion, draft: Draft) -> None:
     """Say of each choice of a GPU how to make it now, and where there is none."""
     launch = _launch(conversion)
-    for text, node in numbered(conversion.facts, conversion.uses, conversion.ordered_units).items():
+    above = (choice.unit for choice in settings_above(conversion.facts, conversion.program.start))
+    units = dict.fromkeys((*conversion.ordered_units, *above))
+    for text, node in numbered(conversion.facts, conversion.uses, units).items():
         if not is_word(conversion.facts, conversion.facts.values(node)):  # of which more is told
             draft.note(node, *lost_number(conversion, text))
     for statement in _visible(conversion):

@@ -149,3 +149,10 @@ def test_it_trains_as_before(convert_text, numbers_printed, way):
     source = textwrap.dedent(program(way, FLAGGED))
     _, converted = convert_text(source)
     assert numbers_printed(converted, 1) == numbers_printed(source, 1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_number_in_it_is_said(convert_text, way):
+    report, _ = convert_text(program(way, FLAGGED.replace("cuda:0", "cuda:1")))
+    said = [finding for finding in report.findings if "no longer chooses the GPU" in finding.message]
+    assert [finding.message.partition(" no longer")[0] for finding in said] == ["'cuda:1'"]
