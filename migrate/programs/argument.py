@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterable
 
+CPU = "cpu"
 HANDLERS = "kwargs_handlers"
 
 
@@ -24,6 +26,7 @@ class Argument:
     expression: str
     needs: frozenset[str] = frozenset()  # names and attributes that must have their values before: "args", "args.amp"
     imports: tuple[str, ...] = ()  # what the expression takes from the package of the accelerator
+    below: frozenset[ast.AST] = frozenset()  # what must have run before, wherever it stands
 
 
 def names_needed(arguments: Iterable[Argument]) -> str:

@@ -15,7 +15,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import line_of, own_nodes
 from migrate.analysis.units import Function
 from migrate.programs.amp.precision import Becomes
-from migrate.programs.argument import Argument
+from migrate.programs.argument import CPU, Argument
 from migrate.programs.device.defaults import made_before
 from migrate.programs.device.early import is_new_there, only_before
 from migrate.programs.device.host import Whereabouts, left_on_cpu, whereabouts
@@ -296,7 +296,7 @@ def _unprepared(
 
 
 def _staying(on_cpu: list[ast.expr]) -> tuple[Argument, ...]:
-    return (Argument("cpu", ON_CPU),) if on_cpu else ()
+    return (Argument(CPU, ON_CPU),) if on_cpu else ()
 
 
 def _wrapped_elsewhere(facts: Facts, program: Program, units: set[Unit]) -> list[Refusal]:

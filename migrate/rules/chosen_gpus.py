@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Function
+from migrate.programs.argument import CPU
 from migrate.programs.device.choices import choices
 from migrate.programs.device.chosen_below import choice_below, is_of, is_one_of
 from migrate.programs.device.cpu_alone import names_cpu_alone
@@ -58,7 +59,7 @@ def _launch(conversion: Conversion) -> str:
 
 def say_lost(conversion: Conversion, draft: Draft) -> None:
     """Say of a flag that decides below the accelerator, or in an object, that nothing asks it any more."""
-    if any(argument.name == "cpu" for argument in conversion.placement.arguments):
+    if any(argument.name == CPU for argument in conversion.placement.arguments):
         return
     below = choice_below(conversion.facts, conversion.program)
     for choice in [below] if below is not None else list(_of_objects(conversion))[:1]:
@@ -116,7 +117,10 @@ def _decides(conversion: Conversion, choice: Choice) -> bool:
     """Whether the accelerator takes the CPU wherever a choice does: `Accelerator(cpu=device.type == "cpu")`."""
     start = conversion.program.start
     assert start is not None
-    asked = {name for each in conversion.placement.arguments if each.name == "cpu" for name in each.needs}
+    arguments = [each for each in conversion.placement.arguments if each.name == CPU]
+    if any(not each.below.isdisjoint(choice.nodes()) for each in arguments):
+        return True
+    asked = {name for each in arguments for name in each.needs}
     named = [b.values for b in conversion.facts.bindings_in(start) if b.target in asked]
     handed = (
         [values for name, values in start.parameters.items() if name in asked] if isinstance(start, Function) else []

@@ -36,7 +36,7 @@ from migrate.programs.values.conditions import same_name
 from migrate.programs.values.users import from_user, is_told_or_chosen
 from migrate.rules.chosen_gpus import say_chosen, say_kept, say_lost, say_settings, say_version
 from migrate.rules.compared_devices import ask_for_kind
-from migrate.rules.first_gpu import follow_in_defaults, follow_in_models, is_first_gpu
+from migrate.rules.first_gpu import follow_in_defaults, follow_in_models, follow_kept, is_asked_by_name, is_first_gpu
 from migrate.rules.fixed_devices import name_fixed
 from migrate.rules.handed_devices import (
     INLINED,
@@ -95,6 +95,7 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     _follow_fields(conversion, draft)
     follow_in_models(conversion, draft)
     follow_in_defaults(conversion, draft)
+    follow_kept(conversion, draft, named)
     staying += _redirect_globals(conversion, draft, named)
     staying += _settings(conversion, draft, named)
     say_kept(conversion, draft, [choice for choice in staying if any(_unmoved(conversion, choice))])
@@ -142,6 +143,8 @@ def _follow_current(conversion: Conversion, draft: Draft, choice: Choice) -> Non
     """A device that stays the function's own: the first GPU, or that of an option, becomes the process's."""
     if any(is_first_gpu(node) for node in conversion.facts.own(choice.unit) if node not in _own_reads(choice)):
         return  # it is compared with its name
+    if is_asked_by_name(conversion, choice.unit.module):
+        return
     for statement in (choice.statement, *choice.others):
         for node in numbered_texts(statement):
             if is_first_gpu(node) or is_put_together(node):

@@ -5,16 +5,21 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.values.sources import default
-from migrate.rules.handed_devices import reads_of
+from migrate.rules.handed_devices import gone, reads_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Module
     from migrate.programs.conversion import Conversion
+    from migrate.programs.device.choices import Choice
     from migrate.rules.draft import Draft
+
+FIRST = "cuda:0"
 
 
 def follow_in_models(conversion: Conversion, draft: Draft) -> None:
@@ -54,9 +59,61 @@ def follow_in_defaults(conversion: Conversion, draft: Draft) -> None:
                     draft.rewrite(node, draft.quoted(node, "'cuda'"))
 
 
+def follow_kept(conversion: Conversion, draft: Draft, named: Collection[Choice]) -> None:
+    """What keeps the first GPU for others, `config = {"device": "cuda:0"}`: it is the process's where it is still read.
+
+    Not what is `named` already, for tensors before there is an accelerator, and not where its name is compared.
+    """
+    facts = conversion.facts
+    values = {value for node in _still_read(conversion) for value in facts.values(node)}
+    made = {id(inner) for value in values if isinstance(value.origin, ast.expr) for inner in ast.walk(value.origin)}
+    is_text = any(value.role is Role.TEXT and value.name == FIRST for value in values)
+    done = {id(node) for choice in named for node in choice.nodes()}
+    for module in conversion.modules if made or is_text else ():
+        if not facts.is_editable(module) or is_asked_by_name(conversion, module):
+            continue
+        firsts = [node for node in facts.tree_of(module).nodes if isinstance(node, ast.Constant) and is_first_gpu(node)]
+        for node in firsts:
+            if (id(node) in made or (is_text and _is_kept(facts, node))) and id(node) not in done:
+                draft.rewrite(node, draft.quoted(node, "'cuda'"))
+
+
+def is_asked_by_name(conversion: Conversion, chooses: Module) -> bool:
+    """Whether a program compares a device with the name of the first GPU, in one of its files or where it is chosen."""
+    written = (module for module in {*conversion.modules, chooses} if FIRST.encode() in module.file.content)
+    return any(_is_compared(node) for module in written for node in conversion.facts.tree_of(module).nodes)
+
+
+def _still_read(conversion: Conversion) -> Iterator[ast.expr]:
+    """The devices that calls of the program are told, of those that stay."""
+    left_out = gone(conversion)
+    for use in conversion.uses:
+        given = [keyword.value for keyword in use.node.keywords if keyword.arg in ("device", "map_location")]
+        given += use.node.args[:1] if isinstance(use.node.func, ast.Attribute) and use.node.func.attr == "to" else []
+        for each in given:
+            if isinstance(each, (ast.Name, ast.Attribute, ast.Subscript)) and id(each) not in left_out:
+                yield each
+
+
+def _is_kept(facts: Facts, node: ast.expr) -> bool:
+    """Whether a text is put into a dictionary, or into an object that is made or set, by a choice or alone."""
+    tree = facts.tree(node)
+    above = tree.parents[node]
+    while isinstance(above, (ast.IfExp, ast.keyword)):
+        above = tree.parents[above]
+    if isinstance(above, ast.Call):
+        makes = any(value.role is Role.INSTANCE for value in facts.values(above))
+        return makes or bool(facts.called(above) & _SETTING)
+    return isinstance(above, (ast.Dict, ast.Assign))
+
+
+#: What gives something to an object or makes a dictionary.
+_SETTING = frozenset({"builtins.setattr", "builtins.dict", "types.SimpleNamespace", "argparse.Namespace"})
+
+
 def is_first_gpu(node: ast.AST) -> bool:
     """Whether a text names the first GPU."""
-    return isinstance(node, ast.Constant) and node.value == "cuda:0"
+    return isinstance(node, ast.Constant) and node.value == FIRST
 
 
 def _named(facts: Facts, call: ast.Call) -> Iterator[ast.Constant]:

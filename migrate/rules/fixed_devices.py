@@ -55,7 +55,7 @@ def _calls(conversion: Conversion) -> Iterator[ast.Call]:
 def _by_keyword(conversion: Conversion) -> Iterator[_Told]:
     for call in _calls(conversion):
         for keyword in call.keywords:
-            is_here = _is_chosen_here(conversion.facts, keyword.value)
+            is_here = _is_chosen_here(conversion.facts, keyword.value) and not _is_asked(conversion, keyword.value)
             if keyword.arg == "device" and (is_here or _is_number(conversion.facts, call, keyword.value)):
                 yield _Told(call, keyword.value, _parameters(conversion.facts, call, keyword))
 
@@ -67,6 +67,12 @@ def _is_number(facts: Facts, call: ast.Call, device: ast.expr) -> bool:
 
 def _is_chosen_here(facts: Facts, device: ast.expr) -> bool:
     return (is_choice(facts, device) or is_users(facts, device)) and not is_cpu(facts, device)
+
+
+def _is_asked(conversion: Conversion, device: ast.expr) -> bool:
+    """Whether the accelerator asks for what is chosen here."""
+    asked = frozenset().union(*(argument.below for argument in conversion.placement.arguments))
+    return not asked.isdisjoint(ast.walk(device))
 
 
 def _parameters(facts: Facts, call: ast.Call, keyword: ast.keyword) -> tuple[ast.arg, ...]:

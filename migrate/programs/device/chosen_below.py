@@ -10,7 +10,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function
 from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.devices import by_text, device_argument, is_move
-from migrate.programs.device.handed_down import handed_device, kept_in_settings
+from migrate.programs.device.handed_down import handed_device
 from migrate.programs.values.conditions import needs
 from migrate.programs.values.sources import Sources
 
@@ -32,11 +32,7 @@ def cpu_below(facts: Facts, program: Program, units: Container[Unit]) -> tuple[s
     inside = {_above_of(facts, program, choice) for choice in _of_objects(facts, program, units)}
     if len(inside) == 1 and (above := inside.pop()) is not None:
         return above
-    handed = (
-        handed_device(facts, program.start)
-        or _returned(facts, program.start)
-        or kept_in_settings(facts, program.start, units)
-    )
+    handed = handed_device(facts, program.start) or _returned(facts, program.start)
     if handed is not None:
         return ast.unparse(by_text(handed)), frozenset(needs(handed))
     return _among_settings(facts, program.start)

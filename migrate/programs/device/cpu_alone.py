@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
-from migrate.programs.argument import Argument
+from migrate.programs.argument import CPU, Argument
 from migrate.programs.device.devices import device_argument, is_cpu, is_move, only_cpu
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.reach.outsiders import units_of
@@ -35,7 +35,7 @@ _OTHERS = re.compile(rb"\b(xpu|mps|hpu|npu|xla)\b|cuda(?!\.(manual_seed|is_avail
 def on_cpu_alone(facts: Facts, loops: Loops, program: Program) -> Iterator[Argument]:
     """`cpu=True` where the program moves things, and only to the CPU."""
     if names_cpu_alone(facts, program):
-        yield Argument("cpu", ON_CPU)
+        yield Argument(CPU, ON_CPU)
 
 
 def names_cpu_alone(facts: Facts, program: Program) -> bool:

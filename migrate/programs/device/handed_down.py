@@ -43,19 +43,6 @@ def handed_device(facts: Facts, unit: Unit | None) -> ast.expr | None:
     return next((node for node in read if _root(node) in handed), None)
 
 
-def kept_in_settings(facts: Facts, start: Unit | None, units: Container[Unit]) -> ast.expr | None:
-    """What a function calls the device that another one puts among its settings by a flag: `args = parse()`."""
-    flagged = [
-        choice for choice in settings_below(facts, start, units) if choice.cpu is not None or not choice.is_clear
-    ]
-    for choice in flagged:
-        for target in _targets(choice):
-            for binding in facts.bindings_in(start) if start is not None else ():
-                if binding.target.isidentifier() and not binding.values.isdisjoint(facts.values(target.value)):
-                    return ast.Attribute(ast.Name(binding.target), target.attr)
-    return None
-
-
 def settings_below(facts: Facts, start: Unit | None, units: Container[Unit]) -> list[Choice]:
     """The devices that functions of a program put among the settings that they make or are handed."""
     chosen = (c for unit in facts.functions if unit is not start and unit in units for c in choices(facts, unit))
@@ -64,15 +51,6 @@ def settings_below(facts: Facts, start: Unit | None, units: Container[Unit]) -> 
 
 def _is_of_settings(facts: Facts, target: ast.Attribute) -> bool:
     return roles(facts.values(target.value)) == {Role.HOLDER}
-
-
-def set_in(facts: Facts, start: Unit | None, name: str) -> Iterator[Unit]:
-    """The functions in which a device of settings gets its value, which another one calls so: `args.device`."""
-    variable, _, attribute = name.rpartition(".")
-    held = {v for b in facts.bindings_in(start) if b.target == variable for v in b.values} if start else set()
-    for choice in settings_below(facts, start, facts.functions) if held else ():
-        if any(t.attr == attribute and not held.isdisjoint(facts.values(t.value)) for t in _targets(choice)):
-            yield choice.unit
 
 
 def _root(node: ast.expr) -> str | None:

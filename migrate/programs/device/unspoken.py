@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import last_line
-from migrate.programs.argument import Argument
+from migrate.programs.argument import CPU, Argument
 from migrate.programs.device.host import moves_anything
 from migrate.programs.processes.replicas import ON_CPU, without_loader
 
@@ -29,7 +29,7 @@ def without_device(facts: Facts, loops: Loops, program: Program) -> Iterator[Arg
     if not without_loader(program) or moves_anything(facts, program):
         return
     if not any(_names_device(facts, module, modules) for module in modules):
-        yield Argument("cpu", ON_CPU)
+        yield Argument(CPU, ON_CPU)
 
 
 def _names_device(facts: Facts, module: Module, modules: Collection[Module]) -> bool:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Function, Unit, module_of
+from migrate.programs.argument import CPU, Argument
+from migrate.programs.device.asked_at_home import asked_at_home
 from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.chosen_below import cpu_below
 from migrate.programs.device.defaults import cpu_without_default
@@ -24,10 +26,8 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
 
 
-def cpu_of(
-    facts: Facts, program: Program, units: Container[Unit], choice: Choice | None
-) -> tuple[str | None, frozenset[str]]:
-    """The condition, with the names that it needs: from the device choice, else from what the moves go by.
+def cpu_of(facts: Facts, program: Program, units: Container[Unit], choice: Choice | None) -> Argument | None:
+    """`cpu=condition`: from the device choice, else from what the moves go by; None: no user has a say.
 
     Raises:
         NoPlace: a user has a say in the device, and it cannot be asked where the accelerator is made.
@@ -35,7 +35,7 @@ def cpu_of(
     choice = _deciding(facts, program, choice)
     default = cpu_without_default(facts, program)
     if default is not None and (choice is None or (choice.is_clear and choice.cpu is None)):
-        return ast.unparse(default), frozenset(n for n in needs(default) if n.partition(".")[0] != "torch")
+        return _cpu(default)
     if choice is not None:
         if not choice.is_clear:
             raise NoPlace(
@@ -46,13 +46,22 @@ def cpu_of(
                     f"choose it in one statement: {choice.target} = torch.device(A if condition else B)",
                 )
             )
-        return choice.cpu, choice.needs
+        if choice.cpu is not None:
+            return Argument(CPU, choice.cpu, choice.needs)
+        return asked_at_home(facts, program, units)
     if (told := cpu_below(facts, program, units)) is not None:
-        return told
-    return _by_moves(facts, program, (use.node for use in facts.calls if use.unit in units))
+        return Argument(CPU, *told)
+    return asked_at_home(facts, program, units) or _by_moves(
+        facts, program, (use.node for use in facts.calls if use.unit in units)
+    )
 
 
-def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tuple[str | None, frozenset[str]]:
+def _cpu(condition: ast.expr) -> Argument:
+    named = (name for name in needs(condition) if name.partition(".")[0] != "torch")
+    return Argument(CPU, ast.unparse(condition), frozenset(named))
+
+
+def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> Argument | None:
     """By the device that a user names when things are moved, or by the one flag that guards the moves.
 
     Of several it is the one that also asks whether there is a GPU, `args.cuda`, beside `if args.resume: model.cuda()`,
@@ -72,11 +81,11 @@ def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tupl
             raise NoPlace(_chosen_elsewhere(given))
         if given is not None and is_users(facts, given, also_names=True):
             _check_named(facts, program, named := told_in(facts, program.start, given))
-            return ast.unparse(by_text(named)), frozenset(needs(named))
+            return Argument(CPU, ast.unparse(by_text(named)), frozenset(needs(named)))
         test = guard_flag(facts, call)
         rest = flag(facts, turned_on_by(facts, as_handed(facts, test))) if test is not None else None
         if test is None and origins(facts.receiver(call), Role.MODEL, Role.BATCH):
-            return None, frozenset()  # moved whatever the flags say
+            return None  # moved whatever the flags say
         if rest is not None:
             guards[ast.unparse(rest)] = rest
             around.append(_around(facts, call))
@@ -90,10 +99,10 @@ def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> tupl
     chosen = (guards.values(), followed.values(), about_gpu, above_all, trained.values())
     flag_of_all = next((one for tests in chosen if (one := one_flag(facts, tests))), None)
     if flag_of_all is None:
-        return None, frozenset()
+        return None
     _check_named(facts, program, flag_of_all)
     node = negated(flag_of_all)
-    return ast.unparse(node), frozenset(needs(node))
+    return Argument(CPU, ast.unparse(node), frozenset(needs(node)))
 
 
 def _is_trained(facts: Facts, program: Program, move: ast.Call) -> bool:

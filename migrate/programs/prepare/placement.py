@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard, line_of
-from migrate.analysis.units import Function, Module, Unit
-from migrate.programs.argument import Argument, names_needed
+from migrate.analysis.units import Function, Module, Unit, module_of
+from migrate.programs.argument import CPU, Argument, names_needed
 from migrate.programs.chance.draws import Draws
 from migrate.programs.device.behind import behind
 from migrate.programs.device.choices import Choice, choices
-from migrate.programs.device.handed_down import set_in
 from migrate.programs.device.numbered import below_visible
 from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
@@ -79,12 +78,15 @@ def place(
     if isinstance(program.start, Module) and _chosen_above(facts, program.start, tree, top, asked):
         top = tree.root.body  # functions read the device that the module chooses
     choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
-    cpu, required = cpu_of(facts, program, units, choice)
+    cpu = cpu_of(facts, program, units, choice)
     if cpu is not None and program.one_seed is not None:  # all that is drawn is drawn below the accelerator
-        cpu, required = behind(facts, program.start, cpu, required)
-    on_cpu = [argument for argument in asked if argument.name == "cpu"][:1]  # whatever a flag says
-    chosen = on_cpu or ([Argument("cpu", cpu, required)] if cpu is not None else [])
-    arguments = (*chosen, *(argument for argument in asked if argument.name != "cpu"))
+        expression, required = behind(facts, program.start, cpu.expression, cpu.needs)
+        cpu = replace(cpu, expression=expression, needs=required)
+    if choice is not None and cpu is not None and not cpu.below.isdisjoint(choice.nodes()):
+        choice = None  # it stays, and is asked
+    on_cpu = [argument for argument in asked if argument.name == CPU][:1]  # whatever a flag says
+    chosen = on_cpu or ([cpu] if cpu is not None else [])
+    arguments = (*chosen, *(argument for argument in asked if argument.name != CPU))
     accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments, entry)
     needing = arguments if program.one_seed is None else asked  # with one, what is drawn too early is told
     _check_before(accelerator, prepare if program.start is program.home else program.entry, needing)
@@ -136,9 +138,10 @@ def _accelerator_spot(
     needing = tree.in_block(needed, top)
     last = len(top) if needing is None else _index(top, needing)
     for argument in arguments:
-        limit = choice.outermost.lineno if choice is not None and argument.name == "cpu" else None
+        limit = choice.outermost.lineno if choice is not None and argument.name == CPU else None
         names = _Names(facts, program, tree, top, limit)
-        earliest = max(earliest, *(names.after(name, last) for name in argument.needs), 0)
+        made = names.below(argument.below, last)
+        earliest = max(earliest, made, *(names.after(name, last) for name in argument.needs))
     in_module = isinstance(program.start, Module) and top is tree.root.body
     told = earliest  # from here on the accelerator can be told what it is to be told
     earliest = below_visible(top[:last], earliest, lambda statement: _comes_first(facts, program, statement))
@@ -289,15 +292,18 @@ class _Names:
                 held = self.tree.in_block(binding.statement, self.top)
                 if held is not None:
                     yield _index(self.top, held), held is binding.statement
-        if "." in name:
-            yield from self._inside(name)
 
-    def _inside(self, name: str) -> Iterator[tuple[int, bool]]:
-        """The positions of calls in which an attribute gets its value: `setup(args)` sets `args.device`."""
-        setting = set(set_in(self.facts, self.program.start, name))
-        for index, statement in enumerate(self.top if setting else ()):
-            if _leads_to(self.facts, statement, setting):
-                yield index, isinstance(statement, (ast.Assign, ast.Expr))
+    def below(self, made: frozenset[ast.AST], last: int) -> int:
+        """The position after the last statement above in which one of these is made, also by what it calls."""
+        assert self.program.start is not None
+        units: set[Unit | None] = {self.facts.unit(node) for node in made}
+        units -= {self.program.start, module_of(self.program.start)}
+        positions = (
+            index + 1
+            for index, statement in enumerate(self.top[:last] if made else ())
+            if _leads_to(self.facts, statement, units) or not made.isdisjoint(ast.walk(statement))
+        )
+        return max(positions, default=0)
 
 
 def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
