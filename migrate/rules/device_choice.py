@@ -51,7 +51,7 @@ from migrate.rules.idle import drop_idle_flags, idle_functions
 from migrate.rules.own_gpu import name_own, name_users
 from migrate.rules.placing import kept_moves
 from migrate.rules.rule import rule
-from migrate.rules.settings_devices import follow_settings, settings_left
+from migrate.rules.settings_devices import follow_settings, settings, settings_left
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -97,8 +97,9 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     follow_in_defaults(conversion, draft)
     follow_kept(conversion, draft, named)
     staying += _redirect_globals(conversion, draft, named)
-    staying += _settings(conversion, draft, named)
-    say_kept(conversion, draft, [choice for choice in staying if any(_unmoved(conversion, choice))])
+    kept = _settings(conversion, draft, named)
+    others = [choice for choice in staying if choice not in settings(conversion)]
+    say_kept(conversion, draft, [*(choice for choice in others if any(_unmoved(conversion, choice))), *kept])
     _follow_imported(conversion, draft)
     name_fixed(conversion, draft)
     redirect_parameters(conversion, draft)

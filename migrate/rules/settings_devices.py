@@ -37,25 +37,25 @@ def follow_settings(conversion: Conversion, draft: Draft) -> None:
 def settings_left(conversion: Conversion) -> list[Choice]:
     """The devices of settings that something else reads, too: a model, what compares or prints them."""
     facts, left_out = conversion.facts, gone(conversion)
-    settings = _settings(conversion)
+    chosen = settings(conversion)
     followed = {id(node) for node in _followed(conversion)}
     read = {
         node.attr
         for unit in facts.units
-        for node in read_of(facts, settings, unit)
+        for node in read_of(facts, chosen, unit)
         if id(node) not in followed and id(node) not in left_out
     }
-    return [choice for choice in settings if choice.target.rpartition(".")[2] in read]
+    return [choice for choice in chosen if choice.target.rpartition(".")[2] in read]
 
 
 def origins_followed(conversion: Conversion) -> set[int]:
     """Where devices are made that nothing but the accelerator's stands for below."""
     left = settings_left(conversion)
-    chosen = (choice for choice in _settings(conversion) if choice not in left)
+    chosen = (choice for choice in settings(conversion) if choice not in left)
     return {id(node) for choice in chosen for node in choice.nodes()}
 
 
-def _settings(conversion: Conversion) -> list[Choice]:
+def settings(conversion: Conversion) -> list[Choice]:
     """The devices of settings that are chosen where there is no accelerator."""
     facts, start = conversion.facts, conversion.program.start
     below = settings_below(facts, start, conversion.units)
@@ -65,9 +65,9 @@ def _settings(conversion: Conversion) -> list[Choice]:
 def _followed(conversion: Conversion) -> Iterator[ast.Attribute]:
     """Where the settings are asked for their device, as such, and the accelerator is at hand."""
     facts, left_out = conversion.facts, gone(conversion)
-    settings = _settings(conversion)
-    for unit in conversion.ordered_units if settings else ():
-        for node in read_of(facts, settings, unit):
+    chosen = settings(conversion)
+    for unit in conversion.ordered_units if chosen else ():
+        for node in read_of(facts, chosen, unit):
             statement = facts.tree(node).statement(node)
             is_there = conversion.has_accelerator_at(statement) and conversion.access.can_reach(node)
             if is_there and id(node) not in left_out and _is_used_as_device(conversion, node):

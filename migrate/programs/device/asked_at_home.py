@@ -12,30 +12,54 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.units import Function
 from migrate.programs.argument import CPU, Argument
-from migrate.programs.device.choices import choices
-from migrate.programs.device.devices import by_text, device_argument, hides_flag, is_choice, is_cpu, is_move
-from migrate.programs.values.conditions import needs
+from migrate.programs.device.choices import Choice, choices
+from migrate.programs.device.chosen_below import is_of
+from migrate.programs.device.devices import (
+    by_text,
+    device_argument,
+    hides_flag,
+    is_choice,
+    is_cpu,
+    is_move,
+    only_asks,
+)
+from migrate.programs.values.conditions import needs, same_name
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.roles import Values
+    from migrate.analysis.roles import Value, Values
     from migrate.analysis.units import Unit
     from migrate.programs.program import Program
 
 
-def asked_at_home(facts: Facts, program: Program, units: Container[Unit]) -> Argument | None:
-    """The condition for the CPU by what the function of the accelerator calls the device of a model or a batch."""
+def asked_at_home(
+    facts: Facts, program: Program, units: Container[Unit], choice: Choice | None = None
+) -> Argument | None:
+    """The condition for the CPU by what the function of the accelerator calls the device of a model or a batch.
+
+    `choice` is one that goes by what the machine has: it says all of its variable, if it is always made.
+    """
     assert program.start is not None
     for given in _told(facts, program, units):
-        if not _is_flagged(facts, facts.values(given)):
+        if (choice is not None and _is_settled(facts, choice, given)) or not _is_flagged(facts, facts.values(given)):
             continue
-        named = _at_home(facts, program.start, given)
+        named = _at_home(facts, program, program.start, given)
         if named is not None:
             return Argument(CPU, ast.unparse(by_text(named)), frozenset(needs(named)), below=_made(facts, given))
     return None
+
+
+def _is_settled(facts: Facts, choice: Choice, given: ast.expr) -> bool:
+    """Whether a device is that of a choice that is always made."""
+    if not (same_name(given, choice.target) or is_of(facts, facts.values(given), choice)):
+        return False
+    above = facts.tree(choice.statement).parents[choice.statement]
+    return not isinstance(choice.statement, ast.Assign) or not isinstance(above, ast.If) or is_main_guard(above)
 
 
 def _told(facts: Facts, program: Program, units: Container[Unit]) -> Iterator[ast.expr]:
@@ -63,7 +87,10 @@ def _is_other(facts: Facts, origin: ast.AST | None, name: str) -> bool:
 
 def _asks_flag(facts: Facts, origin: ast.expr) -> bool:
     """Whether a device is made by the say of a flag; the CPU by its name is, where no choice is known to give it."""
-    for choice in choices(facts, facts.unit(origin)):
+    unit = facts.unit(origin)
+    if isinstance(unit, Function) and only_asks(facts, unit):
+        return False
+    for choice in choices(facts, unit):
         if any(node is origin for node in choice.nodes()):
             return choice.cpu is not None or not choice.is_clear
     return hides_flag(facts, origin) or is_cpu(facts, origin)
@@ -85,7 +112,7 @@ def _text_asks_flag(facts: Facts, texts: Values) -> bool:
     return not chosen or any(hides_flag(facts, node) for node in chosen)
 
 
-def _at_home(facts: Facts, start: Unit, given: ast.expr) -> ast.expr | None:
+def _at_home(facts: Facts, program: Program, start: Unit, given: ast.expr) -> ast.expr | None:
     """What a unit calls a device: as it is told there, by another expression, or as what an object holds there."""
     if facts.unit(given) is start:
         return given
@@ -97,8 +124,16 @@ def _at_home(facts: Facts, start: Unit, given: ast.expr) -> ast.expr | None:
     if not isinstance(given, (ast.Attribute, ast.Subscript)):
         return None
     holders = facts.values(given.value)
+    if any(_holds_model(facts, program, holder) for holder in holders):
+        return None  # which is made by then: the accelerator would come too late
     names = (b.target for b in facts.bindings_in(start) if b.target.isidentifier() and b.values & holders)
     return next((_of(given, name) for name in names), None)
+
+
+def _holds_model(facts: Facts, program: Program, holder: Value) -> bool:
+    """Whether an object has a trained model."""
+    held = facts.holding(holder.origin).values() if holder.role is Role.INSTANCE and holder.origin is not None else ()
+    return any(origins(values, Role.MODEL) & program.model_origins for values in held)
 
 
 def _of(given: ast.Attribute | ast.Subscript, name: str) -> ast.expr:
@@ -111,25 +146,33 @@ def _made(facts: Facts, given: ast.expr) -> frozenset[ast.AST]:
     """Where a device is made, and where a text is given to something of that name."""
     values = facts.values(given)
     texts = frozenset(value for value in values if value.role is Role.TEXT)
-    stored = {node for node in _stored(facts, _last_part(given)) if facts.values(node) <= texts} if texts else set()
+    stored = {node for node in _stored(facts, given) if facts.values(node) <= texts} if texts else set()
     return frozenset({*(value.origin for value in values if value.origin is not None), *stored})
 
 
-def _stored(facts: Facts, name: str) -> Iterator[ast.expr]:
-    """What variables and attributes of a name are given, and the arguments of that name."""
-    for binding in facts.bindings:
-        if isinstance(binding.statement, ast.Assign) and _last(binding.target) == name:
-            yield binding.statement.value
-    for use in facts.calls:
-        yield from (keyword.value for keyword in use.node.keywords if keyword.arg == name)
+def _stored(facts: Facts, given: ast.expr) -> Iterator[ast.expr]:
+    """What a variable is given, an attribute of the same object, or the argument of its name that makes the object."""
+    name = _last_part(given)
+    holders = facts.values(given.value) if isinstance(given, (ast.Attribute, ast.Subscript)) else None
+    for statement in (binding.statement for binding in facts.bindings):
+        if isinstance(statement, ast.Assign):
+            targets = (target for target in statement.targets if _last_part(target) == name)
+            if any(_are_same(facts, target, holders) for target in targets):
+                yield statement.value
+    for use in facts.calls if holders else ():
+        if holders and not holders.isdisjoint(facts.values(use.node)):
+            yield from (keyword.value for keyword in use.node.keywords if keyword.arg == name)
         match use.node:
-            case ast.Call(func=ast.Name("setattr"), args=[_, ast.Constant(value), given]) if value == name:
-                yield given
+            case ast.Call(func=ast.Name("setattr"), args=[_, ast.Constant(value), stored]) if value == name:
+                yield stored
+
+
+def _are_same(facts: Facts, target: ast.expr, holders: Values | None) -> bool:
+    """Whether what is set is a variable, as what is asked, or stands in one of the same objects."""
+    if not isinstance(target, (ast.Attribute, ast.Subscript)):
+        return holders is None
+    return holders is not None and not holders.isdisjoint(facts.values(target.value))
 
 
 def _last_part(node: ast.expr) -> str:
-    return _last(ast.unparse(node))
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
+    return ast.unparse(node).rpartition(".")[2].rpartition("[")[2]

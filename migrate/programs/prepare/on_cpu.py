@@ -48,7 +48,7 @@ def cpu_of(facts: Facts, program: Program, units: Container[Unit], choice: Choic
             )
         if choice.cpu is not None:
             return Argument(CPU, choice.cpu, choice.needs)
-        return asked_at_home(facts, program, units)
+        return asked_at_home(facts, program, units, choice)
     if (told := cpu_below(facts, program, units)) is not None:
         return Argument(CPU, *told)
     return asked_at_home(facts, program, units) or _by_moves(

@@ -157,8 +157,8 @@ def test_a_flag_that_an_object_holds_goes_on_deciding_where_it_is_made(convert_t
     assert result.index("self.args = options") < result.index("Accelerator(cpu=") < result.index("self.choose()")
 
 
-def test_a_flag_that_something_else_puts_into_the_object_is_told(convert_text):
-    report, result = convert_text(BUILT.format(kept="vars(self).update(args=options)"))
+def test_a_flag_that_something_else_puts_into_the_object_is_asked_by_the_device(convert_text):
+    _, result = convert_text(BUILT.format(kept="vars(self).update(args=options)"))
 
-    assert "Accelerator()" in result
-    assert any("also where not self.args.use_gpu" in finding.message for finding in report.findings)
+    asked = 'self.accelerator = Accelerator(cpu=torch.device(self.device).type == "cpu")'
+    assert result.index("self.device = self.choose()") < result.index(asked) < result.index("self.model = ")
