@@ -48,6 +48,10 @@ def cpu_of(facts: Facts, program: Program, units: Container[Unit], choice: Choic
             )
         if choice.cpu is not None:
             return Argument(CPU, choice.cpu, choice.needs)
+        moved = (use.node for use in facts.calls if use.unit in units)
+        if (asked := _asked_by_all(facts, program, moved)) is not None:
+            _check_named(facts, program, asked)
+            return Argument(CPU, ast.unparse(negated(asked)), frozenset(needs(asked)))
         return asked_at_home(facts, program, units, choice)
     if (told := cpu_below(facts, program, units)) is not None:
         return Argument(CPU, *told)
@@ -105,13 +109,31 @@ def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> Argu
     return Argument(CPU, ast.unparse(node), frozenset(needs(node)))
 
 
+def _asked_by_all(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> ast.expr | None:
+    """The flag that every move to a GPU goes by: `if use_gpu: model.to(device)`; None: something is moved without it.
+
+    A branch that also makes the models, or what trains them, asks for something else: `if args.train:`.
+    """
+    found: list[dict[str, ast.expr]] = []
+    is_trained = False
+    for call in calls:
+        if is_move(facts, call) and not is_switched(facts, call):
+            found.append(_around(facts, call))
+            is_trained |= _is_trained(facts, program, call)
+    made = [origin for each in (*program.models, *program.optimizers) for origin in each.origins]
+    elsewhere = {text for origin in made for text in _around(facts, origin)}
+    asked = {text: test for text, test in found[0].items() if all(text in each for each in found)} if found else {}
+    one = one_flag(facts, [test for text, test in asked.items() if text not in elsewhere])
+    return one if is_trained else None
+
+
 def _is_trained(facts: Facts, program: Program, move: ast.Call) -> bool:
     """Whether a trained model or a batch is moved."""
     moved = facts.receiver(move)
     return bool(origins(moved, Role.MODEL) & program.model_origins or origins(moved, Role.BATCH))
 
 
-def _around(facts: Facts, move: ast.Call) -> dict[str, ast.expr]:
+def _around(facts: Facts, move: ast.AST) -> dict[str, ast.expr]:
     """What the flags that a move stands under come down to, by its text."""
     tests = [test for test in guard_flags(facts, move) if test is not None]
     flags = [flag(facts, turned_on_by(facts, as_handed(facts, test))) for test in tests]

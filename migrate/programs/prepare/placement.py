@@ -138,7 +138,8 @@ def _accelerator_spot(
     needing = tree.in_block(needed, top)
     last = len(top) if needing is None else _index(top, needing)
     for argument in arguments:
-        limit = choice.outermost.lineno if choice is not None and argument.name == CPU else None
+        is_its_own = choice is not None and choice.cpu is not None and argument.name == CPU
+        limit = choice.outermost.lineno if choice is not None and is_its_own else None
         names = _Names(facts, program, tree, top, limit)
         made = names.below(argument.below, last)
         earliest = max(earliest, made, *(names.after(name, last) for name in argument.needs))
