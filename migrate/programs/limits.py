@@ -46,6 +46,7 @@ from migrate.programs.reach.unused import Unused
 from migrate.programs.shares.ground import Ground
 from migrate.programs.shares.left_over import decisions
 from migrate.programs.training import backwards
+from migrate.programs.training.at_times import at_times_no_loader
 from migrate.programs.training.closures import closures
 from migrate.programs.training.numerics import numerics
 from migrate.programs.training.set_gradients import set_gradients
@@ -309,6 +310,7 @@ CHECKS: tuple[Check, ...] = (
     gaps,
     _lone_decisions,
     loose_tensors,
+    at_times_no_loader,
     other_sources,
     parting_replicas,
     drawn_apart,
