@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Class
 from migrate.programs.program import Refusal
+from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,8 @@ def at_times_no_loader(facts: Facts, loops: Loops, program: Program) -> Iterator
     for loop in program.training:
         if isinstance(loop.node, ast.While) or not loop.loaders:
             continue
-        named = (node for node in ast.walk(loop.node.iter) if isinstance(node, (ast.Name, ast.Attribute)))
-        for name in sorted({cls.name for node in named for cls in _beside_loaders(facts, node)}):
+        over = _named(facts, loop.node.iter)
+        for name in sorted({cls.name for node in over for cls in _beside_loaders(facts, node)}):
             yield Refusal(
                 loop.node,
                 "MIG903",
@@ -39,6 +40,14 @@ def at_times_no_loader(facts: Facts, loops: Loops, program: Program) -> Iterator
                 "shared out",
                 "put its data into a torch.utils.data.DataLoader, too, or give it a loop of its own",
             )
+
+
+def _named(facts: Facts, over: ast.expr) -> Iterator[ast.expr]:
+    """The names in what a loop runs over, and in what those are given: `bar = tqdm(self.data)`."""
+    named = [node for node in ast.walk(over) if isinstance(node, (ast.Name, ast.Attribute))]
+    yield from named
+    for given in (each for node in named for each in facts.once(Sources).given(node).expressions):
+        yield from (node for node in ast.walk(given) if isinstance(node, (ast.Name, ast.Attribute)))
 
 
 def _beside_loaders(facts: Facts, node: ast.expr) -> set[Class]:

@@ -94,6 +94,12 @@ def test_what_is_shared_out_for_one_call_alone_is_refused(refused_text):
     refused_text(source, "MIG903", "for x, y in data", ["a DataLoader, or over Pairs"])
 
 
+def test_behind_a_bar_too(refused_text):
+    source = ONE_SCRIPT.format(pairs=MAKES, loader=LOADER, second="fit(Pairs(4))")
+    source = source.replace("    for x, y in data", "    bar = tqdm(data)\n    for x, y in bar")
+    refused_text(f"from tqdm import tqdm\n{source}", "MIG903", "for x, y in bar", ["a DataLoader, or over Pairs"])
+
+
 def test_two_scripts_of_which_one_has_no_loader_are_refused(converted):
     before = files(MAKES + TAIL.format(data="Pairs(4)"))
     report, after = converted(**before)
