@@ -64,9 +64,15 @@ def batch_moves(conversion: Conversion, draft: Draft) -> None:
 
 
 def _scattered(conversion: Conversion, draft: Draft) -> None:
-    """What DataParallel brought to the GPU, where nothing else does."""
+    """What DataParallel brought to the GPU, where nothing else does.
+
+    A function of several programs has no accelerator, but it has the model, which is where prepare has put it.
+    """
     for each in unmoved(conversion):
-        device = f"{conversion.access.name(each.node)}.device"
+        if each.shared is not None:
+            device = f"next({ast.unparse(each.shared)}.parameters()).device"
+        else:
+            device = f"{conversion.access.name(each.node)}.device"
         if each.is_tensor:
             draft.wrap(each.node, f"{{it}}.to({device})")
         else:

@@ -13,6 +13,7 @@ from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.known.operations import PLAIN
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.units import Function
 from migrate.programs.device.whereabouts import Where
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Unmoved:
 
     node: ast.expr
     is_tensor: bool  # for certain; otherwise it may be a container of tensors
+    shared: ast.expr | None  # the model, in a function that other programs call, too, and that is given no accelerator
 
 
 def split_models(facts: Facts, units: Container[Unit]) -> set[ast.AST]:
@@ -47,11 +49,19 @@ def unmoved(conversion: Conversion) -> Iterator[Unmoved]:
     for handed in conversion.where.handed:
         left = {Where.HOST} if handed.loaders <= conversion.placed_origins else {Where.HOST, Where.RAW}
         node, found = handed.node, roles(facts.values(handed.node))
-        if handed.place not in left or node in told or facts.unit(node) not in conversion.units:
+        unit = facts.unit(node)
+        is_own = unit in conversion.units
+        if handed.place not in left or node in told or not (is_own or _is_shared(facts, unit, handed.model)):
             continue
         if found and found <= _ROWS and not isinstance(node, ast.Starred):
             told.add(node)
-            yield Unmoved(node, _is_tensor(facts, node))
+            yield Unmoved(node, _is_tensor(facts, node), None if is_own else handed.model)
+
+
+def _is_shared(facts: Facts, unit: Unit, model: ast.expr) -> bool:
+    """Whether a function can be changed, though not its signature, and has a name for the model."""
+    is_named = all(isinstance(node, (ast.Name, ast.Attribute, ast.expr_context)) for node in ast.walk(model))
+    return is_named and isinstance(unit, Function) and facts.is_editable(unit)
 
 
 def _is_tensor(facts: Facts, node: ast.expr) -> bool:

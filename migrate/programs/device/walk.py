@@ -321,7 +321,7 @@ class Walk:
         """
         places = [self.of(each) for each in given]
         if origins(self.facts.values(node.func), Role.MODEL) & self.split:
-            self.handed += [Handed(e, place, self.loaders) for e, place in zip(given, places, strict=True)]
+            self.handed += [Handed(e, place, self.loaders, node.func) for e, place in zip(given, places, strict=True)]
         elif Where.RAW in places:
             forwards = [
                 member.unit

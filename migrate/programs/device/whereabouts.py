@@ -56,6 +56,7 @@ class Handed:
     node: ast.expr
     place: Where
     loaders: frozenset[ast.AST]  # of the loop
+    model: ast.expr
 
 
 def joined(places: Iterable[Where]) -> Where:
