@@ -15,7 +15,8 @@ from migrate.analysis.syntax import is_docstring, own_nodes
 from migrate.analysis.units import Function, Module
 from migrate.programs.amp.precision import Becomes
 from migrate.programs.device.choices import choices
-from migrate.programs.device.devices import is_move, only_cpu
+from migrate.programs.device.devices import is_move
+from migrate.programs.device.the_cpu import only_cpu
 from migrate.programs.values.users import from_user, names_device
 from migrate.rules.placing import dropped_arguments
 

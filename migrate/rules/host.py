@@ -19,8 +19,8 @@ from migrate.analysis.known.tensors import HOST_PREFIXES
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, Value, roles
 from migrate.analysis.syntax import arguments, last_line
 from migrate.analysis.units import Class, Function
-from migrate.programs.device.devices import only_cpu
 from migrate.programs.device.raw_batches import RawBatches
+from migrate.programs.device.the_cpu import only_cpu
 from migrate.programs.device.tour import shown
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.values.fillings import Fillings

@@ -22,10 +22,10 @@ from migrate.programs.device.devices import (
     device_argument,
     hides_flag,
     is_choice,
-    is_cpu,
     is_move,
     only_asks,
 )
+from migrate.programs.device.the_cpu import is_cpu
 from migrate.programs.values.conditions import needs, same_name
 
 if TYPE_CHECKING:

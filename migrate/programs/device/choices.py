@@ -15,18 +15,10 @@ from migrate.analysis.roles import Role, only
 from migrate.analysis.syntax import is_main_guard, walk
 from migrate.analysis.units import Module
 from migrate.programs.device.branches import ABSENT, branches, ways
-from migrate.programs.device.devices import (
-    by_text,
-    cpu_of_branches,
-    cpu_when,
-    has_other_device,
-    hides_flag,
-    is_choice,
-    is_cpu,
-    only_cpu,
-)
+from migrate.programs.device.devices import by_text, cpu_of_branches, cpu_when, hides_flag, is_choice
 from migrate.programs.device.readings import read_after, read_between, reads
 from migrate.programs.device.texts import is_used_as_device
+from migrate.programs.device.the_cpu import has_other_device, is_cpu, only_cpu
 from migrate.programs.values.conditions import denied, flag, needs, negated
 from migrate.programs.values.users import is_users
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function
 from migrate.programs.argument import CPU, Argument
-from migrate.programs.device.devices import device_argument, is_cpu, is_move, only_cpu
+from migrate.programs.device.devices import device_argument, is_move
+from migrate.programs.device.the_cpu import is_cpu, only_cpu
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.values.fetches import own_class

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import FUNCTIONS, arguments, is_main_guard, line_of
 from migrate.analysis.units import Module
-from migrate.programs.device.devices import only_cpu
 from migrate.programs.device.tensor_types import types_of
+from migrate.programs.device.the_cpu import only_cpu
 from migrate.programs.program import Refusal
 from migrate.programs.values.conditions import flag, negated
 

@@ -12,6 +12,7 @@ from migrate.analysis.state import ANY
 from migrate.analysis.syntax import arguments, is_docstring, is_main_guard, reads
 from migrate.analysis.units import Function
 from migrate.programs.device.tensor_types import casts_to_gpu, condition
+from migrate.programs.device.the_cpu import has_other_device, is_cpu, only_cpu
 from migrate.programs.values.conditions import asks_for_data, asks_for_turn, denied, flag, negated
 from migrate.programs.values.sources import Sources
 from migrate.programs.values.users import from_settings, is_users, names_device
@@ -23,38 +24,11 @@ if TYPE_CHECKING:
     from migrate.analysis.roles import Values
 
 
-def has_other_device(facts: Facts, node: ast.AST) -> bool:
-    """Whether the file of a node, or one near it, chooses a device beside the CPU, or its functions are handed one."""
-    module = facts.unit(node).module
-    handed = (values for unit in facts.functions if unit.module is module for values in unit.parameters.values())
-    return any(facts.is_device(values) and not _are_cpu(facts, values) for values in handed) or any(
-        isinstance(binding.statement, ast.Assign)
-        and facts.is_device(facts.values(binding.statement.value))
-        and not only_cpu(facts, binding.statement.value)
-        for binding in facts.bindings
-        if facts.are_near(binding.unit.module, module)
-    )
-
-
 def names_cpu(node: ast.Call) -> bool:
     """Whether the text "cpu" stands in what a call is passed: `.to("cpu")`, `.to(device="cpu")`."""
     given = arguments(node)
     return any(
         isinstance(inner, ast.Constant) and inner.value == "cpu" for argument in given for inner in ast.walk(argument)
-    )
-
-
-def only_cpu(facts: Facts, node: ast.expr) -> bool:
-    """Whether an expression is the CPU and can be no other device."""
-    return _are_cpu(facts, facts.values(node))
-
-
-def _are_cpu(facts: Facts, values: Values) -> bool:
-    return bool(values) and all(
-        value.name == "cpu"
-        if value.role is Role.TEXT
-        else isinstance(value.origin, ast.expr) and is_cpu(facts, value.origin)
-        for value in values
     )
 
 
@@ -211,13 +185,6 @@ def _named(facts: Facts, value: ast.expr) -> ast.expr | None:
 def by_text(node: ast.expr) -> ast.expr:
     """The condition under which the device that a user names is the CPU."""
     return ast.parse(f"torch.device({ast.unparse(node)}).type == 'cpu'", mode="eval").body
-
-
-def is_cpu(facts: Facts, node: ast.expr) -> bool:
-    """`"cpu"`, `torch.device("cpu")`."""
-    if isinstance(node, ast.Call) and node.args and "torch.device" in facts.called(node):
-        return is_cpu(facts, node.args[0])
-    return isinstance(node, ast.Constant) and node.value == "cpu"
 
 
 def is_move(facts: Facts, node: ast.AST) -> bool:

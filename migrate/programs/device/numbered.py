@@ -10,7 +10,8 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments, defaults_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.device.choices import choices
-from migrate.programs.device.devices import is_cpu, is_move
+from migrate.programs.device.devices import is_move
+from migrate.programs.device.the_cpu import is_cpu
 from migrate.programs.values.sources import Sources
 from migrate.programs.values.users import is_of_command, is_users
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class
-from migrate.programs.device.devices import is_move, only_cpu
+from migrate.programs.device.devices import is_move
 from migrate.programs.device.tensor_types import casts_to_gpu
+from migrate.programs.device.the_cpu import only_cpu
 from migrate.programs.program import Refusal
 from migrate.programs.values.fetches import own_class
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.device.devices import only_cpu
+from migrate.programs.device.the_cpu import only_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

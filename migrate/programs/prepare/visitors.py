@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.units import Function, Module
-from migrate.programs.device.devices import only_cpu
+from migrate.programs.device.the_cpu import only_cpu
 from migrate.programs.reach.outsiders import units_from
 
 if TYPE_CHECKING:
