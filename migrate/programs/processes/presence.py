@@ -36,6 +36,6 @@ def asked_for(node: ast.AST) -> ast.expr | None:
 def is_there_alike(facts: Facts, sameness: Sameness, node: ast.expr) -> bool:
     """Whether an expression is None on all processes or on none of them."""
     if isinstance(node, (ast.Name, ast.Attribute)):
-        return sameness.named(node, value=PRESENCE)
+        return sameness.answers.to((node, "presence"), lambda: sameness.named(node, value=PRESENCE))
     made = roles(facts.values(node))
     return (bool(made) and made <= _MADE) or sameness.same(node)

@@ -64,7 +64,7 @@ class Sameness:
         self.own: ast.expr | ast.ExceptHandler | None = None  # the last such thing that was met
         self._sources = facts.once(Sources)
         self._fillings = facts.once(Fillings)
-        self._answers = Answers[tuple[ast.AST, str]]()
+        self.answers = Answers[tuple[ast.AST, str]]()
 
     # --- values -----------------------------------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ class Sameness:
         """Whether an expression has the same value on all processes."""
         if node is None or isinstance(node, ast.Constant):
             return True
-        return self._answers.to((node, "same"), lambda: self._is_same(node))
+        return self.answers.to((node, "same"), lambda: self._is_same(node))
 
     def _is_same(self, node: ast.AST) -> bool:
         if asks_accelerator(node):
@@ -99,7 +99,7 @@ class Sameness:
 
     def item(self, container: ast.expr, item: Item) -> bool:
         """Whether what stands under a key of a container is the same."""
-        return self._answers.to((container, f"[{item.key}]"), lambda: is_same_item(self._facts, self, container, item))
+        return self.answers.to((container, f"[{item.key}]"), lambda: is_same_item(self._facts, self, container, item))
 
     def _call(self, node: ast.Call) -> bool:
         names = called_by_name(self._facts, node)
@@ -176,7 +176,7 @@ class Sameness:
         """Whether something has equally many items on all processes."""
         if self.trusting and Role.INSTANCE not in roles(self._facts.values(node)) and self.same(node):
             return True
-        return self._answers.to((node, "even"), lambda: self._is_even(node))
+        return self.answers.to((node, "even"), lambda: self._is_even(node))
 
     def _is_even(self, node: ast.expr) -> bool:
         values = self._facts.values(node)
@@ -385,7 +385,7 @@ class Sameness:
     def alike(self, node: ast.AST, *, deep: bool) -> bool:
         """Whether all processes run a node equally often; `deep`: in all, not for one call of its function."""
         key = (node, "deep" if deep else "here")
-        return self._answers.to(key, lambda: next(self.parting(node, deep=deep), None) is None)
+        return self.answers.to(key, lambda: next(self.parting(node, deep=deep), None) is None)
 
     def parting(self, node: ast.AST, *, deep: bool = True) -> Iterator[ast.AST]:
         """The tests and loops by which one process may come to a node, and another not."""
