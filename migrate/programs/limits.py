@@ -38,6 +38,7 @@ from migrate.programs.processes.replicas import (
 from migrate.programs.processes.scaled_rows import scaled_rows
 from migrate.programs.processes.uneven import uneven_steps, uneven_takes
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.above import units_above
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.reach.starters import is_option, started, watched
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
@@ -179,21 +180,24 @@ _DISTRIBUTED = {
 
 
 def _distributed(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
-    """A program that always distributes itself; one that does so only behind a flag keeps that branch."""
+    """A program that always distributes itself; one that does so only behind a flag keeps that branch.
+
+    What comes to it may do so in a file of its own: `train.py` joins a group, and a trainer beside it has the loop.
+    """
     if program.unready:
         return
     units = [*(loop.unit for loop in program.training), *(u for u in (program.home, program.start) if u is not None)]
-    for module in dict.fromkeys(unit.module for unit in units):
-        tree = facts.tree(module.tree)
-        for node in tree.nodes:
-            if not isinstance(node, ast.Call):
-                continue
-            for name in facts.called(node) & _DISTRIBUTED.keys():
-                if not is_option(facts, node) and not facts.once(Unused).holds(node):
-                    code, why = _DISTRIBUTED[name]
-                    yield Refusal(
-                        node, code, why, "take it out so that the program runs on one device, then run migrate again"
-                    )
+    modules = dict.fromkeys(unit.module for unit in units)
+    above = (node for unit in units_above(facts, units) if unit.module not in modules for node in facts.own(unit))
+    for node in (*(node for module in modules for node in facts.tree(module.tree).nodes), *above):
+        if not isinstance(node, ast.Call):
+            continue
+        for name in facts.called(node) & _DISTRIBUTED.keys():
+            if not is_option(facts, node) and not facts.once(Unused).holds(node):
+                code, why = _DISTRIBUTED[name]
+                yield Refusal(
+                    node, code, why, "take it out so that the program runs on one device, then run migrate again"
+                )
 
 
 def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:

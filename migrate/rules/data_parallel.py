@@ -34,6 +34,7 @@ from migrate.programs.output.wrapped import (
     splitting,
     taken_out_of_training,
 )
+from migrate.programs.reach.above import units_above
 from migrate.programs.reach.unused import Unused
 from migrate.rules.imports import drop_unused
 from migrate.rules.placing import drop, wrappers
@@ -73,8 +74,10 @@ def data_parallel(conversion: Conversion, draft: Draft) -> None:
     for call in wrapped:
         if len(call.args) > 1 or call.keywords:
             draft.note(call, "the device list of DataParallel is gone: runtime launch --gpu_ids chooses the GPUs")
+    above = units_above(conversion.facts, conversion.units)
     for use in conversion.facts.calls:
-        if use.node not in wrapped and use.unit.module is conversion.program.module:
+        is_near = use.unit.module is conversion.program.module or use.unit in above
+        if use.node not in wrapped and is_near:
             _leave(conversion, draft, use)
     _module_access(conversion, draft)
 
