@@ -89,7 +89,7 @@ class Sameness:
             )
         if isinstance(node, ast.Subscript) and (item := item_of(node)):
             return self.item(*item)
-        if (asked := asked_for(node)) is not None and self._is_there(asked):
+        if (asked := asked_for(node)) is not None and is_there_alike(self._facts, self, asked):
             return True
         if isinstance(node, ast.Lambda):
             return self.trusting and self.same(node.body)
@@ -269,12 +269,9 @@ class Sameness:
                 return False
         return True
 
-    def _is_there(self, node: ast.expr) -> bool:
-        return self._answers.to((node, "there"), lambda: is_there_alike(self._facts, self, node))
-
     def _asking(self, value: _Asked) -> Callable[[ast.expr], bool]:
         if value is PRESENCE:
-            return self._is_there
+            return partial(is_there_alike, self._facts, self)
         whole = self.same if value else self.even
         return lambda node: self.item(node, value) if isinstance(value, Item) else whole(node)
 
