@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from migrate.analysis.known.table import Row
+    from migrate.analysis.nodes import Nodes
     from migrate.source.project import Project, SourceFile
 
 _Made = TypeVar("_Made")
@@ -50,8 +51,8 @@ class Facts:
         self._made: dict[Callable[[Facts], object], object] = {}
         self._named: dict[ast.expr, frozenset[str]] = {}
         self._trees: dict[Module, Tree] = {}
-        self._own: dict[ast.AST, tuple[ast.AST, ...]] = {}
         self._targets: dict[ast.Call, tuple[Function, ...]] = {}
+        self._values: dict[ast.AST, Values] = {}
         self._tree_of: dict[ast.AST, Tree] = {}
         self._unit_of: dict[ast.AST, Unit] = {}
         self._units: dict[ast.AST, Unit] = {module.tree: module for module in self.modules}
@@ -148,6 +149,12 @@ class Facts:
 
     def values(self, node: ast.AST) -> Values:
         """What an expression may be; empty: unknown. Of a twin (see `factories`): what is made there."""
+        known = self._values.get(node)
+        if known is None:
+            known = self._values[node] = self._found(node)
+        return known
+
+    def _found(self, node: ast.AST) -> Values:
         if isinstance(node, ast.Constant):
             return constant(node.value)
         if not isinstance(node, ast.expr):
@@ -203,9 +210,10 @@ class Facts:
 
     def names(self, node: ast.expr) -> frozenset[str]:
         """The dotted library names an expression may mean."""
-        if node not in self._named:
-            self._named[node] = frozenset(value.name for value in self.values(node) if value.role is Role.KNOWN)
-        return self._named[node]
+        known = self._named.get(node)
+        if known is None:
+            known = self._named[node] = frozenset(v.name for v in self.values(node) if v.role is Role.KNOWN)
+        return known
 
     def called(self, node: ast.Call) -> frozenset[str]:
         """The dotted library names a call may call."""
@@ -213,9 +221,10 @@ class Facts:
 
     def targets(self, node: ast.Call) -> tuple[Function, ...]:
         """The project's functions, constructors and `__call__` a call may enter, in the order of their files."""
-        if node not in self._targets:
-            self._targets[node] = entered(self.values(node.func))
-        return self._targets[node]
+        known = self._targets.get(node)
+        if known is None:
+            known = self._targets[node] = entered(self.values(node.func))
+        return known
 
     @cached_property
     def models_of(self) -> dict[ast.AST, set[ast.AST]]:
@@ -372,12 +381,9 @@ class Facts:
         """The functions that are defined in a function."""
         return self._nested.get(unit, []) if isinstance(unit, Function) else []
 
-    def own(self, unit: Unit) -> tuple[ast.AST, ...]:
+    def own(self, unit: Unit) -> Nodes:
         """The nodes of a unit without nested functions."""
-        root = unit.tree if isinstance(unit, Module) else unit.node
-        if root not in self._own:
-            self._own[root] = tuple(own_nodes(root))
-        return self._own[root]
+        return own_nodes(unit.tree if isinstance(unit, Module) else unit.node)
 
     def is_device(self, values: Values) -> bool:
         """Whether an expression is a device, or a text that names one."""

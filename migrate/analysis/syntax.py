@@ -6,6 +6,8 @@ import ast
 from itertools import chain, count
 from typing import TYPE_CHECKING, TypeAlias
 
+from migrate.analysis.nodes import Nodes
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -49,26 +51,17 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-class _Walked(tuple[ast.AST, ...]):
-    """A node and all below it, kept with the node. It is not the copy's, which may become something else."""
-
-    __slots__ = ()
-
-    def __deepcopy__(self, memo: object) -> _Walked:
-        return _Walked()
-
-
-def walk(node: ast.AST) -> tuple[ast.AST, ...]:
+def walk(node: ast.AST) -> Nodes:
     """The nodes of `ast.walk` that have a place, in its order.
 
     Decisions ask for the same nodes of the same trees over and over, and trees do not change: so they are kept.
     """
-    kept: _Walked | None = vars(node).get("_walked")
+    kept: Nodes | None = vars(node).get("_walked")
     if not kept or kept[0] is not node:
         found = [node]
         for each in found:  # which grows
             found += children(each)
-        kept = vars(node)["_walked"] = _Walked(found)
+        kept = vars(node)["_walked"] = Nodes(found)
     return kept
 
 
@@ -78,16 +71,17 @@ class Tree:
     def __init__(self, root: ast.Module) -> None:
         self.root = root
         self.parents: dict[ast.AST, ast.AST] = {}
-        self.nodes: list[ast.AST] = []  # source order
+        nodes: list[ast.AST] = []
         waiting: list[ast.AST] = [root]
         while waiting:
             node = waiting.pop()
-            self.nodes.append(node)
+            nodes.append(node)
             below = children(node)
             for child in below:
                 self.parents[child] = node
             below.reverse()
             waiting += below
+        self.nodes = Nodes(nodes)  # source order
 
     def __contains__(self, node: ast.AST) -> bool:
         return node is self.root or node in self.parents
@@ -273,17 +267,23 @@ def is_stored(node: ast.expr) -> bool:
     return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
-def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function or module without those of functions and classes defined in it."""
+def own_nodes(root: ast.AST) -> Nodes:
+    """The nodes of a function or module without those of functions and classes defined in it; kept, as by `walk`."""
+    kept: tuple[ast.AST, Nodes] | None = vars(root).get("_own")
+    if kept is not None and kept[0] is root and kept[1]:
+        return kept[1]
+    found: list[ast.AST] = []
     waiting = children(root)
     waiting.reverse()
     while waiting:
         node = waiting.pop()
-        yield node
+        found.append(node)
         if not isinstance(node, _SCOPES):
             below = children(node)
             below.reverse()
             waiting += below
+    vars(root)["_own"] = root, (own := Nodes(found))
+    return own
 
 
 def defaults_of(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.expr]:

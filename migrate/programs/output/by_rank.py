@@ -109,5 +109,6 @@ class ByRank:
         if draws(self._facts, call) or effects.moves(call) or effects.sets(call):
             return True
         return any(
-            self._voice.speaks(unit) and not only_prints_in(self._conversion, self._voice, unit) for unit in targets
+            self._voice.speaking.speaks(unit) and not only_prints_in(self._conversion, self._voice, unit)
+            for unit in targets
         )

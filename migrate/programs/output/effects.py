@@ -14,6 +14,7 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, root_name, walk
 from migrate.analysis.units import Function
 from migrate.programs.chance.calls import is_draw
+from migrate.programs.reach.callees import Reaching
 from migrate.programs.reach.outsiders import is_inside_model
 
 if TYPE_CHECKING:
@@ -47,9 +48,33 @@ class Effects:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
+        self._known: dict[tuple[Function, bool], tuple[bool, tuple[Function, ...]]] = {}
+        self._changing = Reaching(lambda unit: self._looked_into(unit)[0], lambda unit: self._looked_into(unit)[1])
 
-    def changes(self, unit: Function, seen: frozenset[int] = frozenset(), *, own: bool = False) -> bool:
+    def changes(self, unit: Function, seen: frozenset[Function] = frozenset(), *, own: bool = False) -> bool:
         """Whether a function changes an object that it did not make itself; with `own`, other than its own."""
+        if not own and (not seen or not self._changing(unit)):
+            return self._changing(unit)
+        does, entered = self._looked_into(unit, own=own)
+        return does or any(
+            self.changes(target, seen | {unit}, own=own and target.owner is unit.owner)
+            for target in entered
+            if target not in seen
+        )
+
+    def _looked_into(self, unit: Function, *, own: bool = False) -> tuple[bool, tuple[Function, ...]]:
+        """Whether a function changes something by itself, and else the functions that it may enter."""
+        if (unit, own) not in self._known:
+            does = self._does_change(unit, own=own)
+            self._known[unit, own] = does, () if does else tuple(self._entered(unit))
+        return self._known[unit, own]
+
+    def _entered(self, unit: Function) -> Iterator[Function]:
+        for node in self._facts.own(unit):
+            if isinstance(node, ast.Call):
+                yield from (*self._facts.targets(node), *self._handed(node), *self._of_layers(node))
+
+    def _does_change(self, unit: Function, *, own: bool) -> bool:
         nodes = self._facts.own(unit)
         fresh = {
             target.id
@@ -74,17 +99,13 @@ class Effects:
                 called = self._facts.called(node)
                 if called & (known.SETTING | known.EXITS) or any(n.startswith(training.CHANGES_LAYERS) for n in called):
                     return True
-                for target in (*self._facts.targets(node), *self._handed(node), *self._of_layers(node)):
-                    inner = own and target.owner is unit.owner
-                    if id(target) not in seen and self.changes(target, seen | {id(unit)}, own=inner):
-                        return True
         return False
 
     def moves(self, node: ast.expr) -> bool:
         """Whether what is computed moves the random stream on, or changes something that others see."""
         return any(
             isinstance(inner, ast.Call)
-            and (is_draw(self._facts, inner) or any(self.changes(t, frozenset()) for t in self._facts.targets(inner)))
+            and (is_draw(self._facts, inner) or any(self.changes(t) for t in self._facts.targets(inner)))
             for inner in walk(node)
         )
 

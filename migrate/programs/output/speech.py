@@ -248,7 +248,7 @@ def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Fun
     access = conversion.access
     if access.has(unit):
         _listen(conversion, voice, said, unit.body)
-    elif not voice.speaks(unit):
+    elif not voice.speaking.speaks(unit):
         said.folders += may_be_there(conversion.facts, unit)
     else:
         before, edits = dict(access.parameters), said.edits

@@ -15,9 +15,9 @@ from migrate.programs.marker import is_marked
 from migrate.programs.output.computed import computed, needs_all
 from migrate.programs.output.effects import Effects, tells_name
 from migrate.programs.output.figures import Figures
-from migrate.programs.output.folders import may_be_there
 from migrate.programs.output.guards import is_left_to_main
 from migrate.programs.output.own_files import OwnFiles
+from migrate.programs.output.speaking import Speaking
 from migrate.programs.output.writers import Form, Writers
 from migrate.programs.processes.branches import Branches, Side
 from migrate.programs.reach.callees import called_alike
@@ -40,12 +40,12 @@ class Voice:
         self._facts: Facts = conversion.facts
         self.outputs = conversion.facts.once(Outputs)
         self.writers = Writers(self)
-        self.effects = Effects(self._facts)
+        self.speaking = Speaking(self)
+        self.effects = self._facts.once(Effects)
         self._figures = Figures(self)
         self.own = self._facts.once(OwnFiles)
         self._only: dict[Function, bool] = {}
         self._guarded: dict[Function, bool] = {}
-        self._made: dict[Function, list[ast.Call]] = {}
         self._classes: dict[Class, bool] = {}
         self._fronts: dict[Class, bool] = {}
 
@@ -279,49 +279,22 @@ class Voice:
 
     # --- functions --------------------------------------------------------------------------------------------------
 
-    def speaks(self, unit: Function, seen: frozenset[int] = frozenset()) -> bool:
-        """Whether a function, or one that it calls, writes anything, other than folders that may be there."""
-        folders = self._folders(unit)
-        for node in self._facts.own(unit):
-            if not isinstance(node, ast.Call) or node in folders:
-                continue
-            if self._is_spoken(node):
-                return True
-            for target in self._facts.targets(node):
-                if id(target) not in seen and self.speaks(target, seen | {id(unit)}):
-                    return True
-        return False
-
-    def _folders(self, unit: Function) -> list[ast.Call]:
-        """The folders that a function makes if they are not there."""
-        if unit not in self._made:
-            self._made[unit] = may_be_there(self._facts, unit)
-        return self._made[unit]
-
     def is_heard(self, call: ast.Call) -> bool:
         """Whether a call itself prints, writes, makes what does, shows a bar, or asks the user."""
         outputs = self.outputs
         is_shown = outputs.is_bar(call) or outputs.empties_log(call) or output.INPUT in self._facts.called(call)
-        return is_shown or self._is_spoken(call)
-
-    def _is_spoken(self, call: ast.Call) -> bool:
-        """Whether a call itself prints, writes, or makes what does."""
-        outputs = self.outputs
-        if self.own.is_own(call):
-            return False
-        says = output.PRINT in self._facts.called(call) or outputs.writes(call)
-        return says or outputs.opens(call) or outputs.services.starts(call) or self.writers.is_one(call)
+        return is_shown or self.speaking.is_spoken(call)
 
     def speaks_unasked(self, unit: Function, besides: Collection[Unit] = (), covered: Collection[ast.AST] = ()) -> bool:
         """Whether a function writes anything where it does not ask which process this is; `besides` what some do."""
-        folders = self._folders(unit)
+        folders = self.speaking.folders(unit)
         own = (node for node in self._facts.own(unit) if isinstance(node, ast.Call) and node not in folders)
         calls = [node for node in own if node not in covered]
         return any(self._says(call, besides) and not self.is_asked(call) for call in calls)
 
     def _says(self, call: ast.Call, besides: Collection[Unit] = ()) -> bool:
         called = (target for target in self._facts.targets(call) if target not in besides)
-        return self._is_spoken(call) or any(map(self.speaks, called))
+        return self.speaking.is_spoken(call) or any(map(self.speaking.speaks, called))
 
     def is_asked(self, call: ast.Call) -> bool:
         """Whether a call stands in a branch on the main process."""
@@ -352,7 +325,7 @@ class Voice:
             alone = unit.owner is not None and self._counts_alone(unit.owner)
             self._only[unit] = (
                 not is_marked(unit.node)  # it asks for itself who speaks
-                and self.speaks(unit)
+                and self.speaking.speaks(unit)
                 and not self.effects.changes(unit, own=alone)
                 and not self.is_collective(unit.node)
             )
@@ -362,7 +335,7 @@ class Voice:
         """Whether a class stands before a writer, and only for that keeps what its methods change of it."""
         if cls not in self._fronts:
             methods = (value.unit for name in cls.names for value in cls.lookup(name) if name != "__init__")
-            speaking = [unit for unit in methods if isinstance(unit, Function) and self.speaks(unit)]
+            speaking = [unit for unit in methods if isinstance(unit, Function) and self.speaking.speaks(unit)]
             fronts = self.outputs.fronts
             self._fronts[cls] = fronts.writer(cls) is not None and fronts.counts_alone(cls, speaking)
         return self._fronts[cls]

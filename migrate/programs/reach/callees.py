@@ -9,23 +9,35 @@ from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Unit
 
 
+class Entered(dict["Unit", "tuple[Function, ...]"]):
+    """The project's functions that the calls of a unit may enter, each once; `facts.once(Entered)[unit]`."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, unit: Unit) -> tuple[Function, ...]:
+        calls = self._facts.own(unit).of(ast.Call)
+        self[unit] = tuple(dict.fromkeys(target for call in calls for target in self._facts.targets(call)))
+        return self[unit]
+
+
 def reached(facts: Facts, starts: Iterable[Unit]) -> set[Unit]:
     """Some units, and the functions of the project that their calls lead to, directly or not."""
     found: set[Unit] = set()
+    entered = facts.once(Entered)
     waiting: list[Unit] = [*starts]
     while waiting:
         unit = waiting.pop()
         if unit not in found:
             found.add(unit)
-            waiting += [
-                target for node in facts.own(unit) if isinstance(node, ast.Call) for target in facts.targets(node)
-            ]
+            waiting += entered[unit]
     return found
 
 
@@ -51,6 +63,33 @@ def uses_reached(facts: Facts, uses: Collection[Use]) -> list[Use]:
     found = reached(facts, (target for use in uses for target in facts.targets(use.node)))
     known = {use.node for use in uses}
     return [*uses, *(use for use in facts.calls_anywhere if use.unit in found and use.node not in known)]
+
+
+class Reaching:
+    """Whether functions have something, or come to one that has it by what they enter: each is looked into once."""
+
+    def __init__(self, has: Callable[[Function], bool], entered: Callable[[Function], Iterable[Function]]) -> None:
+        self._has = has
+        self._entered = entered
+        self._known: dict[Function, bool] = {}
+
+    def __call__(self, unit: Function) -> bool:
+        """Whether a function does."""
+        if unit not in self._known:
+            seen = {unit: None}
+            waiting = [unit]
+            while waiting:
+                each = waiting.pop()
+                if self._known.get(each) or (each not in self._known and self._has(each)):
+                    self._known[each] = self._known[unit] = True
+                    return True
+                new = [
+                    other for other in self._entered(each) if other not in seen and self._known.get(other) is not False
+                ]
+                seen.update(dict.fromkeys(new))
+                waiting += new
+            self._known.update(dict.fromkeys(seen, False))  # whatever these come to was looked into
+        return self._known[unit]
 
 
 def called_alike(facts: Facts, unit: Function) -> set[Function]:

@@ -27,7 +27,7 @@ def files(facts: Facts, loops: Loops, training: Iterable[LoopFact], home: Unit |
     starts: list[Unit] = [*more]
     for loop in training:
         starts += [loop.unit, *(facts.unit(call) for call in loop.backwards)]
-        starts += _clipping(facts, loop.unit)
+        starts += facts.once(_Clipping)[loop.unit]
         starts += [other.unit for other in loops.evaluation if other.loaders & loop.loaders]
     between = _up_to(facts, starts, home)
     modules = {module_of(unit): None for unit in ([home] if home is not None else [])}
@@ -73,17 +73,23 @@ def _up_to(facts: Facts, starts: list[Unit], home: Unit | None) -> list[Unit]:
     return list(found)
 
 
-def _clipping(facts: Facts, unit: Unit) -> list[Unit]:
+class _Clipping(dict[Unit, list[Unit]]):
     """The functions that a loop's function enters, and that clip: that is the accelerator's to do."""
-    found: list[Unit] = []
-    waiting, seen = [unit], {unit}
-    while waiting:
-        current = waiting.pop()
-        for node in facts.own(current):
-            if isinstance(node, ast.Call):
-                if facts.called(node) & CLIPPING.keys():
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, unit: Unit) -> list[Unit]:
+        found: list[Unit] = []
+        waiting, seen = [unit], {unit}
+        while waiting:
+            current = waiting.pop()
+            for node in self._facts.own(current).of(ast.Call):
+                if self._facts.called(node) & CLIPPING.keys():
                     found.append(current)
-                entered = [target for target in facts.targets(node) if target not in seen]
+                entered = [target for target in self._facts.targets(node) if target not in seen]
                 seen.update(entered)
                 waiting += entered
-    return found
+        self[unit] = found
+        return found

@@ -38,11 +38,18 @@ class Outputs:
         self._facts = facts
         self._figures: dict[Unit, frozenset[str]] = {}
         self._pixels: dict[Unit, bool] = {}
+        self._writing: dict[ast.Call, bool] = {}
+        self._modes: dict[ast.Call, str | None] = {}
         self.services = Services(facts)
         self.fronts = Fronts(facts)
 
     def writes(self, call: ast.Call) -> bool:
         """Whether a call writes, by itself: not by what a function of the project does."""
+        if call not in self._writing:
+            self._writing[call] = self._writes(call)
+        return self._writing[call]
+
+    def _writes(self, call: ast.Call) -> bool:
         if self.is_in_memory(call):
             return False
         names = self._facts.called(call)
@@ -149,6 +156,11 @@ class Outputs:
 
     def _mode(self, call: ast.Call) -> str | None:
         """The mode with which a call opens a file for writing; what goes into the null device is written nowhere."""
+        if call not in self._modes:
+            self._modes[call] = self._mode_given(call)
+        return self._modes[call]
+
+    def _mode_given(self, call: ast.Call) -> str | None:
         names = self._facts.called(call)
         if call.args and "os.devnull" in self._facts.names(call.args[0]):
             return None
