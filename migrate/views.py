@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate import workers
 from migrate.analysis.entrances import entered_from
-from migrate.analysis.syntax import first_line, last_line, line_of
+from migrate.analysis.syntax import first_line, last_line, line_of, walk
 from migrate.edits import Plan
 from migrate.edits.edit import AddImport, DropAlias, Rewrite, Wrap
 from migrate.programs.along import ALONE, Along
@@ -261,7 +261,7 @@ def _is_met(edit: Edit, facts: Facts) -> bool:
     module = next((module for module in facts.modules if module.file.path == edit.path), None)
     if module is None:
         return False
-    around = [n for n in ast.walk(module.tree) if isinstance(n, _FUNCTIONS) and _holds(n, edit.line)]
+    around = [n for n in walk(module.tree) if isinstance(n, _FUNCTIONS) and _holds(n, edit.line)]
     units = [unit for unit in facts.functions if around and unit.node is around[-1]]  # the innermost
     return not units or any(may_run(facts, unit) for unit in units)
 

@@ -245,7 +245,7 @@ class Clearing:
         """Names that a package hands on from a file that has them no longer."""
         found = False
         for path, root in self._now.trees.items():
-            for node in (n for n in walk(root) if isinstance(n, ast.ImportFrom) and path.endswith("__init__.py")):
+            for node in (n for n in walk(root).of(ast.ImportFrom) if path.endswith("__init__.py")):
                 for alias in node.names:
                     if self._is_lost(path, node.module, alias):
                         self._pen.drop_import(node, alias.asname or alias.name)

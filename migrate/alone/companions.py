@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import keyword_of, same
+from migrate.analysis.syntax import keyword_of, same, walk
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -20,7 +20,7 @@ def companions(facts: Facts, name: ast.expr) -> list[ast.Name] | None:
     if not isinstance(name, ast.Name):
         return None
     tree = facts.tree(name)
-    names = [node for node in ast.walk(tree.function(name)) if isinstance(node, ast.Name)]
+    names = walk(tree.function(name)).of(ast.Name)
     stores = [tree.statement(node) for node in names if node.id == name.id and isinstance(node.ctx, ast.Store)]
     if len(stores) != 1 or not isinstance(given := stores[0], ast.Assign) or not isinstance(given.value, ast.Call):
         return None

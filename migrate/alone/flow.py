@@ -10,7 +10,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import own_nodes
+from migrate.analysis.syntax import own_nodes, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.loops import Loops
 
@@ -145,7 +145,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 def _mentions(node: ast.AST, names: set[str]) -> bool:
     return any(
         (isinstance(n, ast.Name) and n.id in names) or (isinstance(n, ast.Attribute) and ast.unparse(n) in names)
-        for n in ast.walk(node)
+        for n in walk(node)
         if isinstance(getattr(n, "ctx", None), ast.Load)
     )
 

@@ -31,8 +31,8 @@ def numbering(world: World, test: ast.Compare) -> list[ast.If]:
     text, tree = ast.unparse(test.left), world.facts.tree(test)
     return [
         above
-        for node in tree.nodes
-        if isinstance(node, ast.Assign) and number(node.value) == 0 and text in map(ast.unparse, node.targets)
+        for node in tree.nodes.of(ast.Assign)
+        if number(node.value) == 0 and text in map(ast.unparse, node.targets)
         if isinstance(above := tree.parents[node], ast.If) and node in above.body and world.truth(above.test) is None
     ]
 

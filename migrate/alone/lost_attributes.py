@@ -26,18 +26,18 @@ def lost_attributes(before: Mapping[str, ast.Module], now: Mapping[str, ast.Modu
 
 def _given(trees: Iterable[ast.Module]) -> set[str]:
     """The names of all that is set, or defined, as an attribute or in a class."""
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    nodes = [node for tree in trees for node in walk(tree)]
     found = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
     for statement in (statement for node in nodes if isinstance(node, ast.ClassDef) for statement in node.body):
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
             found.add(getattr(statement, "name", ""))
-        found |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        found |= {n.id for n in walk(statement).of(ast.Name) if isinstance(n.ctx, ast.Store)}
     return found
 
 
 def _own(tree: ast.Module, context: type[ast.expr_context]) -> Iterator[tuple[ast.Attribute, ast.AST]]:
     """What methods read, or set, of the object that they are run on, each with what it stands in."""
-    for cls in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+    for cls in walk(tree).of(ast.ClassDef):
         for method in (statement for statement in cls.body if isinstance(statement, ast.FunctionDef)):
             own = next((argument.arg for argument in (*method.args.posonlyargs, *method.args.args)), None)
             for around in walk(method):

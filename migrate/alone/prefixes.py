@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.world import WRAPPERS
-from migrate.analysis.syntax import argument_at
+from migrate.analysis.syntax import argument_at, walk
 from migrate.analysis.units import Class, Function, Module
 from migrate.edits.quotes import quoted
 
@@ -119,7 +119,7 @@ def _handed(world: World, unit: Unit, model: ast.expr) -> Iterator[tuple[Unit, a
 def _is_around(outer: Unit, unit: Function) -> bool:
     """Whether a function stands in a unit."""
     root = outer.tree if isinstance(outer, Module) else outer.node
-    return any(node is unit.node for node in ast.walk(root))
+    return any(node is unit.node for node in walk(root))
 
 
 def _binds(unit: Function, name: str) -> bool:

@@ -12,7 +12,7 @@ from migrate.alone.making import Making
 from migrate.alone.numbers import SHOWING
 from migrate.alone.orders import Batches, Order, is_same_between
 from migrate.alone.scales import BATCHED, LOADERS
-from migrate.analysis.syntax import argument_at, is_none, keyword_of
+from migrate.analysis.syntax import argument_at, is_none, keyword_of, walk
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
 
@@ -258,7 +258,7 @@ class Samplers:
         if isinstance(sampler, ast.Subscript):
             return self._under_key(function, sampler, wanted)
         beside = companions(facts, sampler)
-        for node in ast.walk(function) if beside is None else beside:
+        for node in walk(function) if beside is None else beside:
             if isinstance(node, (ast.Name, ast.Attribute)) and self._is_loader(node, wanted):
                 return ast.unparse(node) if is_given_above(function, node, sampler) else None
         return self._beside_it(sampler, wanted) if isinstance(sampler, ast.Attribute) else None

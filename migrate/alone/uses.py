@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from migrate.alone.command_line import option, options
 from migrate.alone.foreign import Foreign
 from migrate.alone.homonyms import homonyms, is_home
+from migrate.analysis.nodes import Nodes
 from migrate.analysis.syntax import Tree, children, walk
 from migrate.programs.marker import is_marked
 from migrate.source.address import blocks
@@ -143,8 +144,8 @@ class Uses:
 
     def _given(self, tree: ast.AST) -> set[str]:
         """The names that a scope gives a value in any way."""
-        named = {a.arg for a in walk(tree.args) if isinstance(a, ast.arg)} if isinstance(tree, _DEFS) else set()
-        return named.union(*(_bound(node) for node in own(tree) if isinstance(node, ast.stmt)))
+        named = {a.arg for a in walk(tree.args).of(ast.arg)} if isinstance(tree, _DEFS) else set()
+        return named.union(*(_bound(node) for node in own(tree).of(ast.stmt)))
 
     def read_of(self, path: str, scope: str, name: str, told: str) -> ast.Name | None:
         """The read of a name in a scope of this name that stands in what is told, else the first."""
@@ -170,14 +171,15 @@ class Uses:
     def _assigned_in(self, tree: ast.AST) -> dict[str, list[ast.expr | None]]:
         found: dict[str, list[ast.expr | None]] = {}
         shared: set[str] = set()
-        for node in own(tree):
+        nodes = own(tree)
+        for node in nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 found.setdefault(node.targets[0].id, []).append(node.value)
             elif isinstance(node, (ast.Global, ast.Nonlocal)):
                 shared.update(node.names)
-        plain = {id(node.targets[0]) for node in own(tree) if isinstance(node, ast.Assign)}
-        for node in own(tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in plain:
+        plain = {id(node.targets[0]) for node in nodes.of(ast.Assign)}
+        for node in nodes.of(ast.Name):
+            if isinstance(node.ctx, ast.Store) and id(node) not in plain:
                 found.setdefault(node.id, []).append(None)
         return {name: values for name, values in found.items() if name not in shared}
 
@@ -382,14 +384,16 @@ def _bound(statement: ast.stmt) -> set[str]:
         return {statement.name}
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
-    return {n.id for n in walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return {n.id for n in walk(statement).of(ast.Name) if isinstance(n.ctx, ast.Store)}
 
 
-def own(tree: ast.AST) -> Iterator[ast.AST]:
+def own(tree: ast.AST) -> Nodes:
     """The nodes of a scope that are not those of a function or class in it."""
+    found: list[ast.AST] = []
     waiting = children(tree)
     while waiting:
         node = waiting.pop()
-        yield node
+        found.append(node)
         if not isinstance(node, (*_DEFS, ast.ClassDef, ast.Lambda)):
             waiting += children(node)
+    return Nodes(found)

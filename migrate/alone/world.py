@@ -307,7 +307,7 @@ class World:
                     lost = [*(node.orelse if kept is node.body else node.body), *self._skipped(node, kept)]
                 elif isinstance(node, ast.IfExp) and (truth := self.truth(node.test)) is not None:
                     lost = [node.orelse if truth else node.body]
-                found.update(id(inner) for part in lost for inner in ast.walk(part))
+                found.update(id(inner) for part in lost for inner in walk(part))
         return self._with_only_called(found) if found else found
 
     def _with_only_called(self, dead: set[int]) -> set[int]:

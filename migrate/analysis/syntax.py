@@ -212,21 +212,21 @@ def own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
 
 def reads(node: ast.AST) -> set[str]:
     """Names that are read in a node, nested functions included."""
-    return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} | {
-        n.target.id for n in walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+    return {n.id for n in walk(node).of(ast.Name) if isinstance(n.ctx, ast.Load)} | {
+        n.target.id for n in walk(node).of(ast.AugAssign) if isinstance(n.target, ast.Name)
     }
 
 
 def writes(node: ast.AST) -> set[str]:
     """Names that are bound in a node."""
-    return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return {n.id for n in walk(node).of(ast.Name) if isinstance(n.ctx, ast.Store)}
 
 
 def binds(node: ast.AST) -> set[str]:
     """Names that are bound in a node for what follows it: not those that a comprehension has for itself."""
-    loops = (inner.target for inner in ast.walk(node) if isinstance(inner, ast.comprehension))
-    own = {id(name) for target in loops for name in ast.walk(target)}
-    found = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store))
+    loops = (inner.target for inner in walk(node).of(ast.comprehension))
+    own = {id(name) for target in loops for name in walk(target)}
+    found = (inner for inner in walk(node).of(ast.Name) if isinstance(inner.ctx, ast.Store))
     return {name.id for name in found if id(name) not in own}
 
 
@@ -235,7 +235,7 @@ def own_names(node: ast.AST) -> set[ast.AST]:
     found: set[ast.AST] = set()
     for inner in walk(node):
         if isinstance(inner, ast.Lambda):
-            bound, inside = {arg.arg for arg in ast.walk(inner.args) if isinstance(arg, ast.arg)}, {*walk(inner.body)}
+            bound, inside = {arg.arg for arg in walk(inner.args).of(ast.arg)}, {*walk(inner.body)}
         elif isinstance(inner, COMPREHENSIONS):
             bound = set().union(*(writes(generator.target) for generator in inner.generators))
             inside = {*walk(inner)}.difference(walk(inner.generators[0].iter))  # which is read outside of it
@@ -259,7 +259,7 @@ def set_attributes(root: ast.stmt) -> Iterator[str]:
     for node in statements(root):
         for target in (*getattr(node, "targets", ()), getattr(node, "target", None), *getattr(node, "items", ())):
             if isinstance(target, (ast.expr, ast.withitem)):
-                yield from (n.attr for n in walk(target) if isinstance(n, ast.Attribute) and is_stored(n))
+                yield from (n.attr for n in walk(target).of(ast.Attribute) if is_stored(n))
 
 
 def is_stored(node: ast.expr) -> bool:

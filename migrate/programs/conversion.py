@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import line_of, own_nodes
+from migrate.analysis.syntax import line_of, own_nodes, walk
 from migrate.analysis.units import Function
 from migrate.programs.amp.precision import Becomes
 from migrate.programs.argument import CPU, Argument
@@ -334,7 +334,7 @@ def _why(facts: Facts, program: Program, unit: Unit) -> str:
 def reaches_model(conversion: Conversion, node: ast.AST) -> bool:
     """Whether code calls a trained model, goes through a loader or trains: all processes must enter it together."""
     loops = {id(loop.node) for loop in (*conversion.program.training, *conversion.program.evaluation)}
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if id(inner) in loops or (isinstance(inner, ast.Call) and runs_model(conversion, inner)):
             return True
     return conversion.loops.trains(node)

@@ -218,7 +218,7 @@ class Loops:
     def loaders(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders that a loop itself runs over were made."""
         if isinstance(loop, ast.While):
-            return {o for n in walk(loop) if isinstance(n, ast.Call) for o in taken(self._facts, n)}
+            return {o for n in walk(loop).of(ast.Call) for o in taken(self._facts, n)}
         return self._facts.loaders(self._facts.values(loop.iter))
 
     def fetched(self, loop: Loop) -> set[ast.AST]:

@@ -22,7 +22,7 @@ _MAIN = ("is_main_process", LOCAL_MAIN)
 
 def marks(node: ast.AST) -> Iterator[ast.Name]:
     """Where the name is read in some code."""
-    return (n for n in walk(node) if isinstance(n, ast.Name) and n.id == ACCELERATOR)
+    return (n for n in walk(node).of(ast.Name) if n.id == ACCELERATOR)
 
 
 def is_marked(node: ast.AST) -> bool:
@@ -32,7 +32,7 @@ def is_marked(node: ast.AST) -> bool:
 
 def parts(test: ast.AST) -> bool:
     """Whether a test may say one thing to one process and another to the next: their number is that of all."""
-    counted = {n.value for n in walk(test) if isinstance(n, ast.Attribute) and n.attr == "num_processes"}
+    counted = {n.value for n in walk(test).of(ast.Attribute) if n.attr == "num_processes"}
     return any(mark not in counted for mark in marks(test))
 
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import COMPILING, DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
 from migrate.analysis.known.training import FLUENT, THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import arguments, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.home.naming import stays_itself
 from migrate.programs.output.lent import lent, stays
@@ -92,7 +92,7 @@ def _name_anew(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
 
 def _attributes(conversion: Conversion) -> Iterator[ast.Attribute | ast.Subscript]:
     facts = conversion.facts
-    gone = {id(inner) for call in dropped(conversion) for inner in ast.walk(call.func)}
+    gone = {id(inner) for call in dropped(conversion) for inner in walk(call.func)}
     for module in {unit.module: None for unit in conversion.speaking_units}:
         for node in facts.tree(module.tree).nodes:
             if isinstance(node, ast.Subscript) and roles(facts.values(node.value)) == {Role.MODEL}:

@@ -173,7 +173,7 @@ def _follow_imported(conversion: Conversion, draft: Draft) -> None:
 def _follow_fields(conversion: Conversion, draft: Draft) -> None:
     """The device that a class keeps for its objects, `device: torch.device = torch.device("cuda:0" if ...)`."""
     for module in conversion.modules:
-        for cls in (node for node in conversion.facts.tree_of(module).nodes if isinstance(node, ast.ClassDef)):
+        for cls in conversion.facts.tree_of(module).nodes.of(ast.ClassDef):
             for field in (s for s in cls.body if isinstance(s, (ast.Assign, ast.AnnAssign)) and s.value is not None):
                 assert field.value is not None
                 if conversion.facts.is_device(conversion.facts.values(field.value)):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import is_docstring, own_nodes
+from migrate.analysis.syntax import is_docstring, own_nodes, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.amp.precision import Becomes
 from migrate.programs.device.choices import choices
@@ -143,7 +143,7 @@ def _first_statement(unit: Function) -> ast.stmt:
 def reads_of(conversion: Conversion, unit: Function, name: str) -> Iterator[ast.Name]:
     """What is left that reads a parameter of a function, in what sees its names, too."""
     facts, left_out = conversion.facts, gone(conversion)
-    for node in ast.walk(unit.node):
+    for node in walk(unit.node):
         if not isinstance(node, ast.Name) or node.id != name or _is_store(node) or id(node) in left_out:
             continue
         if facts.unit(node) is unit or sees(facts.unit(node), unit, name):

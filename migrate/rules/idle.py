@@ -6,13 +6,14 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import walk
 from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.tensor_types import definition, only_defines, reads
 from migrate.programs.values.conditions import flag
 from migrate.rules.placing import dropped, says_nothing, without
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Function
@@ -60,10 +61,10 @@ def _mentions(facts: Facts, function: Function) -> Iterator[ast.AST]:
     )
 
 
-def _flags(conversion: Conversion, nodes: list[ast.AST]) -> Iterator[ast.Assign]:
+def _flags(conversion: Conversion, nodes: Sequence[ast.AST]) -> Iterator[ast.Assign]:
     for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            calls = any(isinstance(inner, ast.Call) for inner in ast.walk(node.value))
+            calls = any(isinstance(inner, ast.Call) for inner in walk(node.value))
             if calls and flag(conversion.facts, node.value) is None:
                 yield node
 

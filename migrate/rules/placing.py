@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import same
+from migrate.analysis.syntax import same, walk
 from migrate.programs.device.devices import cpu_argument, device_argument
 from migrate.programs.device.lambdas import mapped
 from migrate.programs.device.moves import Fate, Move
@@ -107,7 +107,7 @@ def dropped_arguments(conversion: Conversion) -> set[int]:
     calls = {*dropped(conversion), *(move.node for move in conversion.moves if move.is_dropped)}
     given = (argument for call in calls for argument in (*call.args, *call.keywords) if id(argument) not in kept)
     unwrapped = {id(call.args[0]) for call in (*wrappers(conversion), *variables(conversion))}
-    return {id(inner) for argument in given if id(argument) not in unwrapped for inner in ast.walk(argument)}
+    return {id(inner) for argument in given if id(argument) not in unwrapped for inner in walk(argument)}
 
 
 def wrappers(conversion: Conversion) -> list[ast.Call]:
@@ -212,7 +212,7 @@ def _makes_list(conversion: Conversion, statement: ast.Assign) -> bool:
     if not isinstance(name, ast.Name) or not is_list:
         return False
     tree = conversion.facts.tree(statement)
-    named = (n for n in ast.walk(tree.function(statement)) if isinstance(n, ast.Name) and n.id == name.id)
+    named = (n for n in walk(tree.function(statement)).of(ast.Name) if n.id == name.id)
     above = ((node, tree.parents[node]) for node in named if node.lineno > statement.lineno)
     return any(
         (isinstance(parent, ast.Subscript) and parent.value is node and not isinstance(parent.ctx, ast.Load))

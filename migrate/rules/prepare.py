@@ -179,7 +179,7 @@ def _wrap(conversion: Conversion, draft: Draft, stage: Stage, call: ast.Call) ->
 
 def _globals(conversion: Conversion, unit: Unit, stage: Stage) -> list[str]:
     """The names of its module that a function gives other values."""
-    declared = {name for node in conversion.facts.own(unit) if isinstance(node, ast.Global) for name in node.names}
+    declared = {name for node in conversion.facts.own(unit).of(ast.Global) for name in node.names}
     mine = (named for named in stage.objects if named.module is unit.module and named.target.isidentifier())
     return [named.target for named in mine if named.target not in declared]
 

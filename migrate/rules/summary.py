@@ -10,6 +10,7 @@ from migrate.analysis.binders import Binders
 from migrate.analysis.evidence import called
 from migrate.analysis.gaps import Gaps
 from migrate.analysis.roles import Role
+from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 from migrate.programs.prepare.scripts import begun_by
 from migrate.programs.schedule.schedulers import Pace, schedules
@@ -101,7 +102,7 @@ class Narrator:
     def _has_model(self, loop: LoopFact) -> bool:
         return any(
             value.role is Role.MODEL
-            for node in ast.walk(loop.node)
+            for node in walk(loop.node)
             if isinstance(node, (ast.Name, ast.Attribute))
             for value in self._facts.values(node)
         )

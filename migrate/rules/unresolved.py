@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.gaps import Cause, Gap
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
-from migrate.analysis.syntax import argument_at, line_of
+from migrate.analysis.syntax import argument_at, line_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +73,7 @@ def _stepped(loop: ast.AST) -> Iterator[ast.expr]:
 
 def _called(facts: Facts, loop: ast.AST) -> Iterator[ast.expr]:
     """Objects that nothing is known of and that are called with a batch: they may be models."""
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, ast.Call) and only(facts.values(node.func), Role.UNKNOWN):
             if any(roles(facts.values(argument)) & FROM_LOADER for argument in node.args):
                 yield node.func

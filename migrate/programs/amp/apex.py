@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def started(facts: Facts, units: Iterable[Unit]) -> list[ast.Assign]:
     """The assignments that stand where mixed precision was turned on."""
-    found = (node for unit in units for node in facts.own(unit) if isinstance(node, ast.Assign))
+    found = (node for unit in units for node in facts.own(unit).of(ast.Assign))
     return sorted({node for node in found if ast.unparse(node.targets[0]) == PRECISION}, key=lambda n: n.lineno)
 
 

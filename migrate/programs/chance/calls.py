@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 def draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> bool:
     """Whether a function, or one of the project that it calls, draws outside of `if self.training:`."""
     skipped: set[int] = set()
-    for node in ast.walk(unit.node):
+    for node in walk(unit.node):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Attribute) and node.test.attr == "training":
-            skipped |= {id(inner) for statement in node.body for inner in ast.walk(statement)}
-    for node in ast.walk(unit.node):
+            skipped |= {id(inner) for statement in node.body for inner in walk(statement)}
+    for node in walk(unit.node):
         if not isinstance(node, ast.Call) or id(node) in skipped:
             continue
         if is_draw(facts, node) or initial.is_draw(facts, node):
@@ -90,7 +90,7 @@ def _of_samples(cls: Class) -> set[Function]:
 def _draws(facts: Facts, unit: Function, seen: set[Function]) -> bool:
     """Whether a function, or one of the project that it calls, draws random numbers."""
     seen.add(unit)
-    calls = [node for node in ast.walk(unit.node) if isinstance(node, ast.Call)]
+    calls = walk(unit.node).of(ast.Call)
     entered = (target for call in calls for target in _entered(facts, unit, call))
     return any(is_draw(facts, call) for call in calls) or any(
         _draws(facts, target, seen) for target in entered if target not in seen

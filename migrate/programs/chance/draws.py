@@ -191,7 +191,7 @@ class Draws:
 
         `place`: what is run there; whoever comes to it has not taken the other arms of the branches around it.
         """
-        above = [n for n in self._facts.own(unit) if isinstance(n, ast.Call) and n.lineno < line]
+        above = [n for n in self._facts.own(unit).of(ast.Call) if n.lineno < line]
         yield from (call for call in above if not self._is_in_other_arm(call, place))
         if isinstance(unit, Module) or id(unit) in seen:
             return

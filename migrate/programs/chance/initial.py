@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import FUNCTIONS, arguments, own_nodes, root_name
+from migrate.analysis.syntax import FUNCTIONS, arguments, own_nodes, root_name, walk
 from migrate.analysis.units import Function
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def is_init(facts: Facts, call: ast.Call) -> bool:
 
 def draws_inside(facts: Facts, unit: Function, depth: int) -> bool:
     """Whether a function draws weights of what it is given, itself or in what it calls."""
-    calls = [node for node in own_nodes(unit.node) if isinstance(node, ast.Call)]
+    calls = own_nodes(unit.node).of(ast.Call)
     return any(is_draw(facts, call) and not _is_noise(facts, unit, call) for call in calls) or (
         depth > 0 and any(draws_inside(facts, target, depth - 1) for call in calls for target in facts.targets(call))
     )
@@ -100,9 +100,9 @@ def _names_of_parts(facts: Facts, call: ast.Call, mine: Collection[ast.AST]) -> 
     for above in reversed([*facts.tree(call).up(call)]):
         for loop in getattr(above, "generators", (above,)):
             if isinstance(loop, (ast.For, ast.comprehension)):
-                inside = [node for node in ast.walk(loop.iter) if isinstance(node, ast.expr)]
+                inside = walk(loop.iter).of(ast.expr)
                 if any(root_name(node) in names or _is_part(facts, node, mine) for node in inside):
-                    names |= {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+                    names |= {node.id for node in walk(loop.target).of(ast.Name)}
     return names
 
 

@@ -155,4 +155,4 @@ class _Walk:
         methods = (unit for unit in self._facts.functions if unit.owner in classes and unit not in self._each)
         makers += [unit for unit in methods if self._facts.callers(unit)]
         for unit in reached(self._facts, (unit for unit in makers if isinstance(unit, Function))):
-            yield from (inner for inner in self._facts.own(unit) if isinstance(inner, ast.Call))
+            yield from self._facts.own(unit).of(ast.Call)

@@ -107,7 +107,7 @@ def _statements(facts: Facts, unit: Unit) -> list[Choice]:
         choice = _choice(facts, unit, node)
         if choice is not None:
             found.append(choice)
-            inside |= {id(inner) for inner in ast.walk(node)}
+            inside |= {id(inner) for inner in walk(node)}
     return found
 
 

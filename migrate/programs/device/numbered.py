@@ -16,7 +16,7 @@ from migrate.programs.values.sources import Sources
 from migrate.programs.values.users import is_of_command, is_users
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Unit
@@ -61,8 +61,8 @@ def below_visible(block: list[ast.stmt], first: int, comes_first: Callable[[ast.
     return first
 
 
-def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    return (inner for inner in walk(node) if isinstance(inner, ast.stmt))
+def _statements(node: ast.AST) -> Sequence[ast.stmt]:
+    return walk(node).of(ast.stmt)
 
 
 class Visible:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import ROWS, Role, roles
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import arguments, walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_of
@@ -46,7 +46,7 @@ def is_gpu_type(facts: Facts, node: ast.expr) -> bool:
     if isinstance(above, ast.Call) and facts.called(above) == {"torch.set_default_tensor_type"}:
         return False
     test = above.test if isinstance(above, ast.IfExp) else condition(facts, node)
-    return test is None or not any(isinstance(n, ast.Attribute) and n.attr == "is_cuda" for n in ast.walk(test))
+    return test is None or not any(isinstance(n, ast.Attribute) and n.attr == "is_cuda" for n in walk(test))
 
 
 def cast(facts: Facts, node: ast.expr) -> str | None:

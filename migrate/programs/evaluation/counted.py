@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import VARIABLE
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import rows_of, writes
+from migrate.analysis.syntax import rows_of, walk, writes
 from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
@@ -177,4 +177,4 @@ def _unmoved(facts: Facts, node: ast.expr) -> ast.expr:
 
 
 def _names(statements: Sequence[ast.AST]) -> Iterator[ast.Name]:
-    return (node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name))
+    return (node for statement in statements for node in walk(statement).of(ast.Name))

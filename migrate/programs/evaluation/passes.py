@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, of_role, origins
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import arguments, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.evaluation.exact import asked_whole, decide, gathered_first, is_evaluating
 from migrate.programs.evaluation.gradients import needed
@@ -225,7 +225,7 @@ def _taken_by_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Ref
     for loop, _ in facts.loops:
         if loop in evaluating or loops.trains(loop) or not training.isdisjoint(facts.tree(loop).loops(loop)):
             continue
-        run = [node for node in ast.walk(loop) if isinstance(node, ast.Call) and _runs_model(facts, program, node)]
+        run = [node for node in walk(loop).of(ast.Call) if _runs_model(facts, program, node)]
         if not run or not (all(without_gradients(facts, c) for c in run) or modes.at(loop) is not Mode.UNKNOWN):
             continue
         for call, made in loops.takes(loop).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import blocks, own_expressions
+from migrate.analysis.syntax import blocks, own_expressions, walk
 from migrate.programs.values.accumulators import statements_after
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from migrate.programs.loops import LoopFact
 
 
-def names_of(node: ast.AST) -> list[ast.Name]:
+def names_of(node: ast.AST) -> Sequence[ast.Name]:
     """Every name in some code."""
-    return [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+    return walk(node).of(ast.Name)
 
 
 def first_read(name: str, later: list[ast.stmt], inside: set[int]) -> ast.Name | None:

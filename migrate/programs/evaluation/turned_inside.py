@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import CUTTING, FOLDING_WITHOUT_DIM, TURNING
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import argument_at
+from migrate.analysis.syntax import argument_at, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.forwards import is_own_object
 from migrate.programs.training.sample_rows import name_of
@@ -139,7 +139,7 @@ class _Places:
             self.held[name] = place if isinstance(first, ast.Slice) or place == _LOST else place + 1
 
     def _set(self, target: ast.AST, place: int | None) -> None:
-        for node in ast.walk(target):
+        for node in walk(target):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 self.held[node.id] = place
 

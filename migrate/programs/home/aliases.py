@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import arguments, root_name
+from migrate.analysis.syntax import arguments, root_name, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.sources import passed
@@ -118,7 +118,7 @@ def is_aside(facts: Facts, unit: Unit, bindings: Sequence[tuple[Binding, set[ast
     if not target.isidentifier():
         return False  # what an object keeps it goes on with
     for binding, made in bindings:
-        read = (n for n in ast.walk(binding.statement) if isinstance(n, (ast.Name, ast.Attribute)))
+        read = (n for n in walk(binding.statement) if isinstance(n, (ast.Name, ast.Attribute)))
         found = {ast.unparse(n) for n in read if origins(facts.values(n), Role.MODEL) == made} - own
         if not found:
             return False

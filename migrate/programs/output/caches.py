@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.output import FETCHES, UNPACKS
-from migrate.analysis.syntax import arguments, is_docstring
+from migrate.analysis.syntax import arguments, is_docstring, walk
 from migrate.analysis.units import Function
 from migrate.programs.chance.calls import is_draw
 from migrate.programs.chance.splits import EACH
@@ -171,7 +171,7 @@ def _made_of(conversion: Conversion, branch: ast.If, path: str) -> set[str]:
 
 
 def _names(parts: Sequence[ast.AST], paths: Collection[str]) -> bool:
-    return any(ast.unparse(n) in paths for part in parts for n in ast.walk(part) if isinstance(n, ast.expr))
+    return any(ast.unparse(n) in paths for part in parts for n in walk(part).of(ast.expr))
 
 
 def _writes(conversion: Conversion, block: Sequence[ast.stmt], paths: Collection[str]) -> bool:

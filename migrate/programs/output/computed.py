@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import COMPREHENSIONS, unused_name
+from migrate.analysis.syntax import COMPREHENSIONS, unused_name, walk
 from migrate.programs.chance.calls import Drawing, draws
 from migrate.programs.chance.splits import draws_above_data
 from migrate.programs.conversion import reaches_model, runs_model, takes
@@ -39,7 +39,7 @@ class Computed:
 
 def needs_all(conversion: Conversion, node: ast.AST) -> bool:
     """Whether all processes must come to some code: it runs a model or a loader, trains, or draws what all draw."""
-    return reaches_model(conversion, node) or any(_draws(conversion, inner) for inner in ast.walk(node))
+    return reaches_model(conversion, node) or any(_draws(conversion, inner) for inner in walk(node))
 
 
 def computed(conversion: Conversion, statement: ast.stmt) -> Computed | None:

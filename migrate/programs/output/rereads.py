@@ -182,15 +182,15 @@ def _after_calls(conversion: Conversion, voice: Voice, use: Use, writers: set[Un
     statement = tree.statement(use.node)
     calls = [
         node
-        for node in facts.own(use.unit)
-        if isinstance(node, ast.Call) and node.lineno < statement.lineno and writers & set(facts.targets(node))
+        for node in facts.own(use.unit).of(ast.Call)
+        if node.lineno < statement.lineno and writers & set(facts.targets(node))
     ]
     if not calls or voice.is_of_one(statement) or not conversion.access.has(use.unit):
         return None
     for above in tree.up(statement):
         if not isinstance(above, ast.stmt) or isinstance(above, _DEFINITIONS):
             break
-        if any(inner in calls for inner in ast.walk(above)):
+        if any(inner in calls for inner in walk(above)):
             break
         statement = above
     return statement if conversion.has_accelerator_at(statement) else None

@@ -75,8 +75,8 @@ class Speech:
     @property
     def covered(self) -> set[int]:
         """The nodes that only the main process comes to (by `id`)."""
-        by_all = {id(node) for each in self.computed for node in ast.walk(each.call)}
-        return {id(node) for run in self.guarded for statement in run for node in ast.walk(statement)} - by_all
+        by_all = {id(node) for each in self.computed for node in walk(each.call)}
+        return {id(node) for run in self.guarded for statement in run for node in walk(statement)} - by_all
 
 
 def speech(conversion: Conversion) -> Speech:

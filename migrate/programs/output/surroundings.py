@@ -19,7 +19,7 @@ from migrate.programs.reach.callees import leading
 from migrate.programs.reach.outsiders import units_from
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -112,10 +112,10 @@ def _around(conversion: Conversion, above: set[Unit]) -> list[Unit]:
     return [unit for unit in facts.units if unit in left]
 
 
-def _calls(conversion: Conversion, unit: Unit, *, whole: bool) -> list[ast.Call]:
+def _calls(conversion: Conversion, unit: Unit, *, whole: bool) -> Sequence[ast.Call]:
     """The calls of a unit; of a file that is only imported, those outside of `if __name__ == "__main__":`."""
     facts = conversion.facts
-    calls = [node for node in facts.own(unit) if isinstance(node, ast.Call)]
+    calls = facts.own(unit).of(ast.Call)
     if whole or not isinstance(unit, Module):
         return calls
     return [call for call in calls if not any(map(is_main_guard, facts.tree(call).up(call)))]

@@ -214,7 +214,7 @@ class Voice:
 
     def _chooses(self, unit: Function) -> bool:
         """Whether a function calls others in that way."""
-        calls = (node for node in self._facts.own(unit) if isinstance(node, ast.Call))
+        calls = self._facts.own(unit).of(ast.Call)
         return any(self._is_chosen(call, target) for call in calls for target in self._facts.targets(call))
 
     def _is_guarded_call(self, call: Call) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import children
+from migrate.analysis.syntax import children, walk
 from migrate.programs.values.place import DEVICE_COUNTS, number
 from migrate.programs.values.sources import Sources
 
@@ -48,7 +48,7 @@ def by_gpus(conversion: Conversion) -> Iterator[ByGpus]:
 
 def _given(call: ast.Call, kind: Kind) -> list[ast.expr]:
     keyword, position = kind.value
-    of_groups = (n for n in ast.walk(call) if isinstance(n, ast.Dict)) if kind is Kind.RATE else ()
+    of_groups = walk(call).of(ast.Dict) if kind is Kind.RATE else ()
     items = ((key, value) for group in of_groups for key, value in zip(group.keys, group.values, strict=True))
     return [
         *call.args[position : position + 1],

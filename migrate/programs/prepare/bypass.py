@@ -154,7 +154,7 @@ def _runs_handed(facts: Facts, program: Program, call: ast.Call) -> bool:
     if not any(origins(facts.values(given), Role.MODEL) & mine for given in arguments(call)):
         return False
     if entered := facts.targets(call):
-        calls = (node for unit in reached(facts, entered) for node in facts.own(unit) if isinstance(node, ast.Call))
+        calls = (node for unit in reached(facts, entered) for node in facts.own(unit).of(ast.Call))
         made = (origin for node in calls for origin in origins(facts.values(node), Role.MODEL) - mine)
         return any(facts.parts([origin]) & mine for origin in made)
     names, gives = facts.called(call), roles(facts.values(call))

@@ -15,7 +15,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import arguments, is_none, reads, root_name, writes
+from migrate.analysis.syntax import arguments, is_none, reads, root_name, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import is_draw
 from migrate.programs.prepare.routed import asks_batch
@@ -158,13 +158,13 @@ def _changes(facts: Facts, test: ast.expr, loops: list[Loop]) -> bool:
 def draws(facts: Facts, test: ast.expr) -> bool:
     """Whether an expression draws, or reads what was drawn right for it: `model.deep = random() < 0.5`."""
     drawn: list[ast.AST] = []
-    for node in ast.walk(test):
+    for node in walk(test):
         if isinstance(node, ast.Name):
             drawn += facts.once(Sources).given(node).expressions
         elif isinstance(node, ast.Attribute):  # of whatever object: that of a forward is not always known
             bindings = facts.once(by_attribute).get(node.attr, ())
             drawn += (binding.statement for binding in bindings if isinstance(binding.statement, ast.Assign))
-    calls = [n for each in (test, *drawn) for n in ast.walk(each) if isinstance(n, ast.Call)]
+    calls = [n for each in (test, *drawn) for n in walk(each).of(ast.Call)]
     return any(is_draw(facts, call) for call in calls)
 
 

@@ -12,7 +12,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, reads, writes
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, blocks, own_expressions, reads, walk, writes
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.gradients_off import without_gradients
@@ -59,7 +59,7 @@ def _after(facts: Facts, unit: Unit, node: ast.Assign) -> list[ast.stmt]:
     tree = facts.tree(node)
     loop = next((above for above in tree.up(node) if isinstance(above, (*LOOPS, *FUNCTIONS))), None)
     top = loop.lineno if isinstance(loop, LOOPS) else node.lineno
-    found = sorted((n for n in facts.own(unit) if isinstance(n, ast.stmt)), key=lambda n: n.lineno)
+    found = sorted(facts.own(unit).of(ast.stmt), key=lambda n: n.lineno)
     again = [statement for statement in found if top < statement.lineno < node.lineno]
     return [statement for statement in found if statement.lineno > node.lineno] + again
 
@@ -77,7 +77,7 @@ def _is_read(name: str, after: list[ast.stmt], block: list[ast.stmt]) -> bool:
 
 def _rests_on_own_layers(forward: Function, unused: tuple[bool, ...]) -> bool:
     """Whether a result that is not used was made by layers which made none of those that are."""
-    for node in ast.walk(forward.node):
+    for node in walk(forward.node):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(unused):
             parts = list(zip(node.value.elts, unused, strict=True))
             used = _layers(forward.node, (part for part, is_unused in parts if not is_unused))
@@ -89,16 +89,16 @@ def _rests_on_own_layers(forward: Function, unused: tuple[bool, ...]) -> bool:
 def _layers(forward: ast.AST, results: Iterable[ast.expr]) -> set[str]:
     """The attributes of the model that are called on the way to these results."""
     assigned: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(forward):
+    for node in walk(forward):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                for name in ast.walk(target):
+                for name in walk(target):
                     if isinstance(name, ast.Name):
                         assigned.setdefault(name.id, []).append(node.value)
     found: set[str] = set()
     waiting, seen = list(results), set()
     while waiting:
-        for node in ast.walk(waiting.pop()):
+        for node in walk(waiting.pop()):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 found.add(ast.unparse(node.func))
             if isinstance(node, ast.Name) and node.id not in seen:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data, same
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import LOOPS, arguments
+from migrate.analysis.syntax import LOOPS, arguments, walk
 from migrate.analysis.units import is_local
 from migrate.programs.chance.in_step import is_in_step, libraries_of
 from migrate.programs.chance.initial import draws_in
@@ -174,7 +174,7 @@ def _copied(facts: Facts, program: Program) -> Iterator[Refusal]:
         for origin in named.origins:
             made = facts.source(origin)
             given = arguments(made) if isinstance(made, ast.Call) else []
-            for node in (inner for each in given for inner in ast.walk(each)):
+            for node in (inner for each in given for inner in walk(each)):
                 if isinstance(node, ast.Attribute) and node.attr in ("parameters", "named_parameters"):
                     if any(_is_copy(facts, program, value.origin) for value in facts.values(node.value)):
                         yield Refusal(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard, line_of
+from migrate.analysis.syntax import FUNCTIONS, Tree, is_docstring, is_main_guard, line_of, walk
 from migrate.analysis.units import Function, Module, Unit, module_of
 from migrate.programs.argument import CPU, Argument, names_needed
 from migrate.programs.chance.draws import Draws
@@ -250,8 +250,7 @@ def _may_stand_among_imports(facts: Facts, statement: ast.stmt) -> bool:
         return False
     return not any(
         value.role in (Role.MODEL, Role.LOADER, Role.OPTIMIZER, Role.DEVICE)
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Call)
+        for node in walk(statement).of(ast.Call)
         for value in facts.values(node)
     )
 
@@ -342,5 +341,5 @@ def _speaks(facts: Facts, statement: ast.stmt) -> bool:
             or is_download(facts, node)
             or logs(facts, node)
         )
-        for node in ast.walk(statement)
+        for node in walk(statement)
     )

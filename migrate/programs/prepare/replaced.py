@@ -74,7 +74,7 @@ def _last_training(facts: Facts, loops: Loops, program: Program) -> int:
     """The last line of the home that trains; 0: it does so elsewhere."""
     assert program.home is not None
     found: list[ast.stmt | ast.expr] = [loop.node for loop in program.training if loop.unit is program.home]
-    found += [node for node in facts.own(program.home) if isinstance(node, ast.Call) and loops.trains(node)]
+    found += [node for node in facts.own(program.home).of(ast.Call) if loops.trains(node)]
     found += [above for node in found for above in facts.tree(node).loops(node)]
     return max((node.end_lineno or node.lineno for node in found), default=0)
 

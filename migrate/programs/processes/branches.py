@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, only, roles
+from migrate.analysis.syntax import walk
 from migrate.programs.marker import is_marked
 from migrate.programs.values.conditions import MIRRORED
 from migrate.programs.values.place import DEEPEST, Places, Quantity, number
@@ -307,4 +308,4 @@ def _is_plain(node: ast.expr) -> TypeGuard[ast.Constant]:
 
 def _within(node: ast.AST, part: ast.AST | Iterable[ast.AST]) -> bool:
     parts: Iterator[ast.AST] = iter([part] if isinstance(part, ast.AST) else part)
-    return any(inner is node for one in parts for inner in ast.walk(one))
+    return any(inner is node for one in parts for inner in walk(one))

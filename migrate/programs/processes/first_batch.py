@@ -76,8 +76,8 @@ def _set_in(facts: Facts, cls: Class) -> Iterator[ast.AST]:
     mine = {
         target.attr
         for method in methods.values()
-        for node in walk(method)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and facts.called(node.value) & _PARAMETER
+        for node in walk(method).of(ast.Assign)
+        if isinstance(node.value, ast.Call) and facts.called(node.value) & _PARAMETER
         for target in node.targets
         if isinstance(target, ast.Attribute)
     }
@@ -86,7 +86,7 @@ def _set_in(facts: Facts, cls: Class) -> Iterator[ast.AST]:
         name = waiting.pop()
         if name in methods and name not in seen:
             seen.add(name)
-            calls = (node.func for node in walk(methods[name]) if isinstance(node, ast.Call))
+            calls = (node.func for node in walk(methods[name]).of(ast.Call))
             waiting += [func.attr for func in calls if isinstance(func, ast.Attribute) and _of_self(func) == func.attr]
             yield from _by_what_is_given(methods[name], mine)
 

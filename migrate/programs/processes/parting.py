@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import callers, distributed
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS, TRIES, line_of, own_nodes
+from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS, TRIES, line_of, own_nodes, walk
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class _Returns(dict["Unit", tuple[ast.Return, ...]]):
         self._facts = facts
 
     def __missing__(self, unit: Unit) -> tuple[ast.Return, ...]:
-        self[unit] = tuple(node for node in self._facts.own(unit) if isinstance(node, ast.Return))
+        self[unit] = tuple(self._facts.own(unit).of(ast.Return))
         return self[unit]
 
 
@@ -125,7 +125,7 @@ def _is_decided_alike(facts: Facts, sameness: Sameness, test: ast.expr) -> bool:
     """Whether a test comes out the same: also by what objects of the project say of themselves."""
     if not sameness.same(test):
         return False
-    units = {v.unit for n in ast.walk(test) for v in facts.values(n) if v.role is Role.INSTANCE}
+    units = {v.unit for n in walk(test) for v in facts.values(n) if v.role is Role.INSTANCE}
     members = [m.unit for unit in units if isinstance(unit, Class) for name in _TRUTH for m in unit.lookup(name)]
     return all(sameness.gives_same(member) for member in members if isinstance(member, Function))
 
@@ -172,7 +172,7 @@ def _stopped_by_file(facts: Facts, inner: ast.AST, loop: ast.AST) -> Iterator[as
 
 def asked_files(facts: Facts, test: ast.expr) -> Iterator[ast.Call]:
     """The calls of a test that ask whether there is a file."""
-    for call in (node for node in ast.walk(test) if isinstance(node, ast.Call)):
+    for call in walk(test).of(ast.Call):
         if facts.called(call) & known.PRESENCE or ast.unparse(call.func).endswith((".exists", ".is_file")):
             yield call
 

@@ -28,7 +28,7 @@ def earlier(facts: Facts, program: Program, placement: Placement) -> set[Functio
         for unit in facts.targets(waiting.pop()):
             if unit not in found:
                 found.add(unit)
-                waiting += [node for node in facts.own(unit) if isinstance(node, ast.Call)]
+                waiting += facts.own(unit).of(ast.Call)
     return found
 
 

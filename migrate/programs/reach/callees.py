@@ -43,7 +43,7 @@ def reached(facts: Facts, starts: Iterable[Unit]) -> set[Unit]:
 
 def entered(facts: Facts, code: ast.AST) -> Iterator[Function]:
     """The functions of the project that the calls in some code enter, itself alone."""
-    return (target for node in walk(code) if isinstance(node, ast.Call) for target in facts.targets(node))
+    return (target for node in walk(code).of(ast.Call) for target in facts.targets(node))
 
 
 def leading(facts: Facts, units: Iterable[Unit]) -> set[Unit]:

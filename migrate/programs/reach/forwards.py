@@ -37,7 +37,7 @@ def with_own_methods(facts: Facts, unit: Function) -> list[Function]:
 
 def own_calls(facts: Facts, unit: Function) -> Iterator[tuple[ast.Call, Function]]:
     """The calls by which a method enters others of its object, each with one of these."""
-    for call in (node for node in facts.own(unit) if isinstance(node, ast.Call)):
+    for call in facts.own(unit).of(ast.Call):
         if (
             isinstance(call.func, ast.Attribute)
             and is_own_object(unit, call.func.value)

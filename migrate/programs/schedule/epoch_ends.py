@@ -85,7 +85,7 @@ def _is_of_batch(facts: Facts, test: ast.expr) -> bool:
 def _lengths(facts: Facts, program: Program, node: ast.expr) -> list[ast.Call]:
     """The lengths that a count is made of, of loaders that are trained on and of their data."""
     behind = facts.once(Sources).behind([node])
-    calls = dict.fromkeys(inner for each in behind for inner in ast.walk(each) if isinstance(inner, ast.Call))
+    calls = dict.fromkeys(inner for each in behind for inner in walk(each).of(ast.Call))
     return [call for call in calls if _is_length(facts, program, call)]
 
 

@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, TRIES, reads, targets_of, writes
+from migrate.analysis.syntax import FUNCTIONS, TRIES, reads, targets_of, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.afresh import is_afresh
 from migrate.programs.values.kept import written
@@ -215,7 +215,7 @@ def _places(statement: _Given) -> set[str]:
 
 
 def _texts(node: ast.AST) -> set[str]:
-    return {ast.unparse(n) for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))}
+    return {ast.unparse(n) for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))}
 
 
 def _mentions(node: ast.AST, places: set[str]) -> bool:

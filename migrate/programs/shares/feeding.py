@@ -65,7 +65,7 @@ def _fed_by(facts: Facts, loop: LoopFact) -> dict[str, list[ast.Call]]:
         for place, calls in fed(facts, loop, each.unit.node).items():
             if each.shares(place):
                 found.setdefault(place, []).extend(calls)
-    for call in (node for node in walk(loop.node) if isinstance(node, ast.Call)):
+    for call in walk(loop.node).of(ast.Call):
         for unit in facts.targets(call):
             given = {name: value for name, value in received(call, unit).items() if is_place(value)}
             for place, calls in fed(facts, loop, unit.node).items() if given else ():

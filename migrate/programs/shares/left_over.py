@@ -118,7 +118,7 @@ def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages =
 
 
 def _of_batches(facts: Facts, loop: LoopFact) -> set[str]:
-    return {node.id for node in walk(loop.node) if isinstance(node, ast.Name) and is_own(facts, loop, node)}
+    return {node.id for node in walk(loop.node).of(ast.Name) if is_own(facts, loop, node)}
 
 
 def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Decision]:
@@ -201,7 +201,7 @@ def _entered(ground: Ground, loop: LoopFact, node: ast.AST, averaged: Averages) 
     found: set[Function] = set()
     level: set[ast.AST] = {node}
     for _ in range(_DEEPEST):
-        calls = [n for code in level for n in walk(code) if isinstance(n, ast.Call)]
+        calls = [n for code in level for n in walk(code).of(ast.Call)]
         entering = [call for call in calls if call not in feeding and _hands_on(ground, loop, call, averaged)]
         new = {target for call in entering for target in facts.targets(call)} - found
         found |= new
@@ -213,7 +213,7 @@ def _hands_on(ground: Ground, loop: LoopFact, call: ast.Call, averaged: Averages
     """Whether what a call enters has something of the batches: from the call, or from elsewhere."""
     targets = ground.facts.targets(call)
     given = arguments(call)
-    parts = [inner for each in given for inner in walk(each) if isinstance(inner, ast.expr)]
+    parts = [inner for each in given for inner in walk(each).of(ast.expr)]
     if targets and call not in averaged.calls and any(is_own(ground.facts, loop, part) for part in parts):
         return True
     return bool(targets) and (
@@ -253,7 +253,7 @@ def _own_names(
         if isinstance(node, ast.Assign):
             is_made_of = holds_own_parts(facts, loop, node.value)
             for target in node.targets:
-                names = {n.id for n in walk(target) if isinstance(n, ast.Name) and is_own(facts, loop, n)}
+                names = {n.id for n in walk(target).of(ast.Name) if is_own(facts, loop, n)}
                 kept |= {target.id} if is_made_of and isinstance(target, ast.Name) else names
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             if holds_own(facts, loop, node.value):

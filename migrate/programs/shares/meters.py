@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import reads, writes
+from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _method(unit: Function) -> _Method:
     parameters = {p.arg for p in (*unit.positional[1:], *unit.node.args.kwonlyargs)}
     own = unit.positional[0].arg if unit.positional else ""
     method = _Method(parameters)
-    for node in ast.walk(unit.node):
+    for node in walk(unit.node):
         if isinstance(node, ast.AugAssign) and (name := _own(node.target, own)):
             method.grown.setdefault(name, []).append(node.value)
         elif isinstance(node, ast.Assign):
@@ -176,7 +176,7 @@ def _is_over_rows(node: ast.AST) -> bool:
 
 def _made_of(unit: Function, parameters: set[str]) -> set[str]:
     """The names of a method that come of what it is given: `label = n * target + pred`."""
-    binding = [node for node in ast.walk(unit.node) if isinstance(node, (ast.Assign, ast.For))]
+    binding = [node for node in walk(unit.node) if isinstance(node, (ast.Assign, ast.For))]
     found: set[str] = set()
     while more := {n for b in binding if _source(b) & (parameters | found) for n in _bound(b)} - found:
         found |= more

@@ -142,7 +142,7 @@ class Trail:
         names = {own.partition("[")[0] for own in self.own}
         if isinstance(self.unit, Module):
             return {name for name in names if name.isidentifier()}
-        declared = [node for node in self.facts.own(self.unit) if isinstance(node, ast.Global)]
+        declared = self.facts.own(self.unit).of(ast.Global)
         return names & {name for node in declared for name in node.names}
 
     def _reads_global(self, unit: Unit, name: str) -> bool:
@@ -279,7 +279,7 @@ class Trail:
     def _told(self, statement: ast.stmt) -> Iterator[Decision]:
         """What the calls in a statement make of what they are given."""
         for part in own_expressions(statement):
-            for call in [node for node in walk(part) if isinstance(node, ast.Call)]:
+            for call in walk(part).of(ast.Call):
                 given = arguments(call)
                 name = next(filter(None, map(self.name, given)), None)
                 if name is None:

@@ -62,10 +62,9 @@ def _numbered(facts: Facts, loop: Loop, loaders: frozenset[ast.AST]) -> Iterator
     """Rows that are picked by the number of the batch: the i-th batch of a process is not the i-th of the data."""
     sliced = [
         (node, bounds)
-        for node in walk(loop)
-        if isinstance(node, ast.Subscript)
-        and isinstance(node.ctx, ast.Load)
-        and (bounds := {name for part in walk(node.slice) if isinstance(part, ast.Slice) for name in _asked(part)})
+        for node in walk(loop).of(ast.Subscript)
+        if isinstance(node.ctx, ast.Load)
+        and (bounds := {name for part in walk(node.slice).of(ast.Slice) for name in _asked(part)})
     ]
     counters = _counters(facts, loop) if sliced else set()
     for node, bounds in sliced:

@@ -30,7 +30,7 @@ class LossParts:
         waiting: list[ast.expr] = [c.func.value for c in self._loop.backwards if isinstance(c.func, ast.Attribute)]
         found: dict[ast.expr, None] = {}
         while waiting:
-            new = [n for n in walk(waiting.pop()) if isinstance(n, ast.expr) and n not in found]
+            new = [n for n in walk(waiting.pop()).of(ast.expr) if n not in found]
             found.update(dict.fromkeys(new))
             waiting += [value for node in new for value in self._behind(node)]
         return list(found)
@@ -40,7 +40,7 @@ class LossParts:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             return [*self.assigned(node), *self._unpacked(node)]
         targets = self.entered(node) if isinstance(node, ast.Call) else []
-        returned = (n.value for each in targets for n in self._facts.own(each) if isinstance(n, ast.Return))
+        returned = (n.value for each in targets for n in self._facts.own(each).of(ast.Return))
         return [value for value in returned if value is not None]
 
     def entered(self, call: ast.Call) -> list[Function]:
@@ -57,11 +57,11 @@ class LossParts:
         if found := [value for value in assigned(self._facts, name) if value is not None]:
             return found
         unit = self._facts.unit(name)  # what nobody has run: the forward of a loss
-        given = (n for n in self._facts.own(unit) if isinstance(n, ast.Assign))
+        given = self._facts.own(unit).of(ast.Assign)
         return [n.value for n in given if any(isinstance(to, ast.Name) and to.id == name.id for to in n.targets)]
 
     def _unpacked(self, name: ast.Name) -> list[ast.expr]:
         """What gives a name among others: `worst, places = losses.topk(8)`."""
-        given = (node for node in self._facts.own(self._facts.unit(name)) if isinstance(node, ast.Assign))
+        given = self._facts.own(self._facts.unit(name)).of(ast.Assign)
         named = (each.value for each in given if isinstance(each.targets[0], ast.Tuple) and name.id in writes(each))
         return [value for value in named if not isinstance(value, ast.Tuple)]  # of one each name has its part

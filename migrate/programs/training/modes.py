@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.training import SETS_GRADIENTS
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import DEFINITIONS, TRIES, blocks, is_stored, own_nodes
+from migrate.analysis.syntax import DEFINITIONS, TRIES, blocks, is_stored, own_nodes, walk
 from migrate.analysis.units import Function
 from migrate.programs.reach.callees import leading, reached
 from migrate.programs.training.begun import iterators
@@ -162,7 +162,7 @@ class Modes:
         if any(isinstance(argument, ast.Starred) for argument in call.args) or isinstance(unit.node, ast.Lambda):
             return _NONE
         passed = received(call, unit)
-        kept = passed.keys() - {n.id for n in self.facts.own(unit) if isinstance(n, ast.Name) and is_stored(n)}
+        kept = passed.keys() - {n.id for n in self.facts.own(unit).of(ast.Name) if is_stored(n)}
         found = {name: self._received(passed[name], outer) for name in kept}
         return frozenset((name, models) for name, models in found.items() if models)
 
@@ -334,7 +334,7 @@ def _makers(named: Named) -> Iterator[ast.Assign | ast.AnnAssign]:
     """The statements that make a model; `model = model.to(device)` goes on with it."""
     for statement in named.statements:
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
-            read = (node for node in ast.walk(statement.value) if isinstance(node, (ast.Name, ast.Attribute)))
+            read = (node for node in walk(statement.value) if isinstance(node, (ast.Name, ast.Attribute)))
             if all(ast.unparse(node) != named.target for node in read):
                 yield statement
 

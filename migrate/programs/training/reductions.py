@@ -206,7 +206,7 @@ def _divided_in_place(facts: Facts, node: ast.expr) -> list[ast.expr]:
     """What a name is divided by where it stands, `loss /= mask.sum()`, and is no size of the batch or constant."""
     if not isinstance(node, ast.Name):
         return []
-    found = (n for n in facts.own(facts.unit(node)) if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Div))
+    found = (n for n in facts.own(facts.unit(node)).of(ast.AugAssign) if isinstance(n.op, ast.Div))
     by = [n.value for n in found if isinstance(n.target, ast.Name) and n.target.id == node.id]
     return [each for each in by if is_size(facts, each) or _sums(facts, each, _NEAR)]
 

@@ -98,7 +98,7 @@ def rows_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple[as
 def _summed(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
     """The statements of a method that add something of its own to what the object keeps: counts, moving averages."""
     own = {binding.target for binding in facts.bindings_in(unit)} | {*unit.parameter_names[1:]}
-    own |= {n.id for n in facts.own(unit) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own |= {n.id for n in facts.own(unit).of(ast.Name) if isinstance(n.ctx, ast.Store)}
     for node in facts.own(unit):
         added: list[ast.expr] = []
         place: ast.expr
@@ -106,13 +106,13 @@ def _summed(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
             case ast.AugAssign(target=place, op=ast.Add(), value=value):
                 added = [value]
             case ast.Assign(targets=[place], value=value):
-                is_added = ast.unparse(place) in (ast.unparse(n) for n in walk(value) if isinstance(n, ast.Attribute))
+                is_added = ast.unparse(place) in (ast.unparse(n) for n in walk(value).of(ast.Attribute))
                 added = [value] if is_added else []
             case ast.Expr(value=ast.Call() as call):
                 added, place = _in_place(call)
             case _:
                 continue
-        names = {n.id for each in added for n in walk(each) if isinstance(n, ast.Name)}
+        names = {n.id for each in added for n in walk(each).of(ast.Name)}
         if names & own and isinstance(place, ast.Attribute) and is_own_object(unit, place.value):
             yield node, ast.unparse(place)
 

@@ -71,7 +71,7 @@ def _without_gradients(facts: Facts, loops: Loops, loop: LoopFact) -> ast.Call |
 def _evaluating_step(loops: Loops, facts: Facts, loop: LoopFact) -> Function | None:
     """What runs a model and does not train, in the place of what does: `self.step(batch)` of two classes' objects."""
     inside = (loop.node, *(unit.node for unit in loops.updates.functions(loop.node)))
-    for call in (node for root in inside for node in walk(root) if isinstance(node, ast.Call)):
+    for call in (node for root in inside for node in walk(root).of(ast.Call)):
         targets = facts.targets(call)
         training = [unit for unit in targets if loops.trains(unit.node)]
         others = (unit for unit in targets if unit not in training and loops.calls_model(unit.node))

@@ -146,7 +146,7 @@ class Updates:
             return Update(call, How.OPTIMIZER, frozenset(made))
         if Role.SCALER in roles(receiver):
             return self._scaled(call, 0)
-        written = (inner for inner in walk(call.func.value) if isinstance(inner, ast.expr))
+        written = walk(call.func.value).of(ast.expr)
         if any(value.name.startswith(_REMOTE) for inner in written for value in self._facts.values(inner)):
             return Update(call, How.REMOTE)
         return self._of_stranger(call, receiver)

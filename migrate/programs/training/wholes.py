@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import argument_at, is_main_guard
+from migrate.analysis.syntax import argument_at, is_main_guard, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.reach.unmade import made
@@ -91,7 +91,7 @@ def _run(facts: Facts, loops: Loops, training: tuple[LoopFact, ...]) -> Iterator
     for loop in training:
         units = [unit for unit in loops.updates.functions(loop.node) if not is_inside_model(facts, unit)]
         for root in (loop.node, *(unit.node for unit in units)):
-            for node in ast.walk(root):
+            for node in walk(root):
                 if isinstance(node, ast.Call) and not without_gradients(facts, node):
                     yield origins(facts.values(what_runs(node)), Role.MODEL)
 

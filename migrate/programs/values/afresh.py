@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, reads, writes
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, reads, walk, writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,10 +82,10 @@ def _up(tree: Tree, statement: ast.stmt, step: ast.AST) -> Iterator[ast.stmt]:
 
 def _is_alike(test: ast.expr, step: ast.AST) -> bool:
     """Whether a test asks for nothing that a step changes."""
-    if any(isinstance(node, ast.Call) for node in ast.walk(test)):
+    if any(isinstance(node, ast.Call) for node in walk(test)):
         return False
-    stored = {ast.unparse(n) for n in ast.walk(step) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
-    asked = {ast.unparse(n) for n in ast.walk(test) if isinstance(n, ast.Attribute)}
+    stored = {ast.unparse(n) for n in walk(step).of(ast.Attribute) if isinstance(n.ctx, ast.Store)}
+    asked = {ast.unparse(n) for n in walk(test).of(ast.Attribute)}
     return not reads(test) & writes(step) and not asked & stored
 
 

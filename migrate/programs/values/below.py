@@ -65,7 +65,7 @@ class _Entered:
         while waiting:
             root, by = waiting.pop()
             is_own = me is not None and (by is None or by.me == me)
-            for call in (node for node in walk(root) if isinstance(node, ast.Call)):
+            for call in walk(root).of(ast.Call):
                 for unit in self._facts.targets(call):
                     is_mine = is_own and _is_on(call, me) and object_of(unit) == me
                     handed = _handed(call, unit) if by is None else _handed(call, unit) & by.handed

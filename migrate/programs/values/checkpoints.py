@@ -53,8 +53,7 @@ def _stored(facts: Facts, node: ast.expr) -> list[ast.expr]:
         return []
     return [
         inner.value
-        for inner in walk(facts.tree(node).function(node))
-        if isinstance(inner, ast.Assign)
+        for inner in walk(facts.tree(node).function(node)).of(ast.Assign)
         for target in inner.targets
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == node.id
     ]

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import own_nodes, targets_of
+from migrate.analysis.syntax import own_nodes, targets_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.values.sources import Sources
 
@@ -92,7 +92,7 @@ class Fillings:
         """The statements that set attributes, with the attribute, by its name."""
         found: dict[str, list[tuple[Binding, ast.Attribute]]] = {}
         for binding in self._facts.bindings:
-            for node in ast.walk(binding.statement) if "." in binding.target else ():
+            for node in walk(binding.statement) if "." in binding.target else ():
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                     if ast.unparse(node) == binding.target:
                         found.setdefault(node.attr, []).append((binding, node))

@@ -39,7 +39,7 @@ def gives_back(facts: Facts, call: ast.Call, target: str, place: int | None = No
 
 
 def _returns(facts: Facts, unit: Function, call: ast.Call, target: str, place: int | None) -> bool:
-    returned = [node.value for node in facts.own(unit) if isinstance(node, ast.Return)]
+    returned = [node.value for node in facts.own(unit).of(ast.Return)]
     if place is not None:
         returned = [_element(node, place) for node in returned if node is not None]
     names = {node.id for node in returned if isinstance(node, ast.Name) and node.id in unit.parameter_names}

@@ -71,7 +71,7 @@ def _measured_by(given: ast.expr | None) -> str:
 
 def lengths(facts: Facts, program: Program, node: ast.AST) -> Iterator[ast.Call]:
     """The expressions in a piece of code that read the length of a loader that is trained on."""
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Call) and measured(facts, inner) & program.training_loaders:
             yield inner
 

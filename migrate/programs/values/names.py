@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.known import output
-from migrate.analysis.syntax import argument_at
+from migrate.analysis.syntax import argument_at, walk
 from migrate.programs.reach.callees import uses_reached
 from migrate.programs.reach.entry_files import is_guarded_beside
 from migrate.programs.values.outputs import Outputs
@@ -108,11 +108,11 @@ class _Names:
 
     def made_up(self, node: ast.expr, depth: int, *, by_number: bool = False) -> Iterator[ast.Call]:
         """The calls that give an expression another value on each process; `by_number`: of what is there, too."""
-        for inner in ast.walk(node):
+        for inner in walk(node):
             if isinstance(inner, ast.Call):
                 if self._facts.called(inner) & output.MADE_UP or (by_number and self._counts_files(inner)):
                     yield inner
-        for inner in ast.walk(node) if depth else ():
+        for inner in walk(node) if depth else ():
             is_read = isinstance(getattr(inner, "ctx", ast.Load()), ast.Load)
             if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and is_read:
                 for given in (*self._sources.given(inner).expressions, *self._defaults(inner)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.known.progress import BARS, RANGE_BARS, SHOWN_BY
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
-from migrate.analysis.syntax import TRIES, argument_at, arguments
+from migrate.analysis.syntax import TRIES, argument_at, arguments, walk
 from migrate.analysis.units import Function
 from migrate.programs.marker import is_marked
 from migrate.programs.values.bringing import brings
@@ -246,7 +246,7 @@ class Outputs:
         if isinstance(node, ast.Attribute) and node.attr == _CANVAS and self.is_figure(node.value):
             statement = self._facts.tree(node).statement(node)
             drawn = statement.value if isinstance(statement, ast.Expr) else None
-            return not (isinstance(drawn, ast.Call) and any(inner is node for inner in ast.walk(drawn.func)))
+            return not (isinstance(drawn, ast.Call) and any(inner is node for inner in walk(drawn.func)))
         if not isinstance(node, ast.Call) or not any(self.is_figure(argument) for argument in node.args):
             return False
         inside = (inner for target in self._facts.targets(node) for inner in self._facts.own(target))
@@ -261,7 +261,7 @@ class Outputs:
     def _figures_of(self, unit: Unit) -> frozenset[str]:
         if unit not in self._figures:
             self._figures[unit] = frozenset()
-            assigned = [n for n in self._facts.own(unit) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)]
+            assigned = [n for n in self._facts.own(unit).of(ast.Assign) if isinstance(n.value, ast.Call)]
             for _ in range(3):  # a figure, its axes, what is drawn on them
                 drawn = (a for a in assigned if isinstance(a.value, ast.Call) and self._draws(a.value))
                 self._figures[unit] = frozenset().union(*map(names_in_targets, drawn))

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import binds, own_nodes, reads
+from migrate.analysis.syntax import binds, own_nodes, reads, walk
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _is_cut(facts: Facts, node: ast.expr) -> bool:
 
 def is_listed(facts: Facts, loop: ast.AST, name: str) -> bool:
     """Whether a part of a batch is only used like a list, such as the names of files: it may hold no tensors."""
-    uses = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+    uses = [n for n in walk(loop).of(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
     return bool(uses) and all(_is_listed_at(facts, node) for node in uses)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import walk
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -60,7 +61,7 @@ class Services:
             called: set[int] = set()
             for node in tree.nodes:
                 if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-                    called |= {id(inner) for inner in ast.walk(node.value.func)}
+                    called |= {id(inner) for inner in walk(node.value.func)}
                 elif isinstance(node, (ast.Attribute, ast.Name)) and id(node) not in called:
                     found.append(node)
         return found

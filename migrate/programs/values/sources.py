@@ -172,7 +172,7 @@ class Sources:
         if isinstance(unit.node, ast.Lambda):
             yield unit.node.body
             return
-        yield from (node.value for node in self._facts.own(unit) if isinstance(node, ast.Return))
+        yield from (node.value for node in self._facts.own(unit).of(ast.Return))
 
     def behind(self, given: Iterable[ast.expr]) -> list[ast.AST]:
         """Expressions, all that their names were given, and the functions of the project that they name."""
@@ -183,7 +183,7 @@ class Sources:
             if node in found:
                 continue
             found[node] = None
-            for inner in ast.walk(node):
+            for inner in walk(node):
                 if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and not is_stored(inner):
                     waiting += self.given(inner).expressions
                 if isinstance(inner, (ast.Name, ast.Attribute)):

@@ -101,6 +101,6 @@ def hands_on(loop: Loop) -> bool:
     """Whether a loop of a generator only passes its batches through: what runs over the generator works with them."""
     if isinstance(loop, ast.While):
         return False
-    batch = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
-    given = (node.value for node in walk(loop) if isinstance(node, ast.Yield) and node.value is not None)
+    batch = {node.id for node in walk(loop.target).of(ast.Name)}
+    given = (node.value for node in walk(loop).of(ast.Yield) if node.value is not None)
     return any(reads(value) & batch for value in given)
