@@ -10,6 +10,8 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+from migrate.analysis.texts import text_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -36,7 +38,7 @@ class Foreign:
 
     def is_called(self, path: str, func: ast.expr) -> bool:
         """Whether a call in a file, of what is written there, is one of them."""
-        if (path, ast.unparse(func)) in self._seen:
+        if (path, text_of(func)) in self._seen:
             return True
         root = func
         while isinstance(root, ast.Attribute):

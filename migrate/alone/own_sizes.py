@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from migrate.alone.numbers import is_shown, undivided
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 from migrate.programs.marker import ACCELERATOR
@@ -82,14 +83,14 @@ class OwnSizes:
 
     def _is_of(self, division: Division, node: ast.Name | ast.Attribute) -> bool:
         facts, target = self._world.facts, division.target
-        if facts.module(node) is facts.module(target) and ast.unparse(node) == ast.unparse(target):
+        if facts.module(node) is facts.module(target) and text_of(node) == text_of(target):
             above = {facts.tree(node).function(node), *facts.tree(node).up(node)}
             if facts.tree(target).function(target) in above:
                 return node.lineno > (division.statement.end_lineno or 0)
         if not isinstance(target, ast.Attribute) or not isinstance(node, ast.Attribute) or node.attr != target.attr:
             return False
         is_same = bool(facts.values(node.value) & facts.values(target.value))
-        is_same = is_same or ast.unparse(node.value) == ast.unparse(target.value)
+        is_same = is_same or text_of(node.value) == text_of(target.value)
         return is_same and self._comes_after(division, facts.unit(node), _DEEPEST)
 
     def _comes_after(self, division: Division, unit: Unit, depth: int) -> bool:

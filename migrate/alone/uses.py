@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from migrate.alone.command_line import option, options
 from migrate.alone.foreign import Foreign
 from migrate.alone.homonyms import homonyms, is_home
-from migrate.analysis.nodes import Nodes
-from migrate.analysis.syntax import Tree, children, walk
+from migrate.analysis.nodes import Nodes, children
+from migrate.analysis.syntax import Tree, walk
+from migrate.analysis.texts import text_of
 from migrate.programs.marker import is_marked
 from migrate.source.address import blocks
 
@@ -103,7 +104,7 @@ class Uses:
 
     def has_text(self, path: str, dotted: str) -> bool:
         """Whether `a.b.c` is read in a file."""
-        return any(isinstance(n, ast.Attribute) and ast.unparse(n) == dotted for n in self._trees[path].nodes)
+        return any(isinstance(n, ast.Attribute) and text_of(n) == dotted for n in self._trees[path].nodes)
 
     def reads(self, tree: ast.AST, name: str) -> list[ast.Name]:
         """The reads of a name in a function or module, and in what it holds."""

@@ -19,6 +19,7 @@ from migrate.alone.ways import certain, ends, joined
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_docstring, is_none, walk
+from migrate.analysis.texts import text_of
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.processes.branches import Branches, Side
 from migrate.programs.reach.unused import Unused
@@ -241,7 +242,7 @@ class World:
         return isinstance(test.left, ast.Attribute) and number(test.comparators[0]) == 1
 
     def _starts(self, test: ast.expr) -> bool:
-        return isinstance(test, (ast.Attribute, ast.Compare)) and ast.unparse(test) in self._starting
+        return isinstance(test, (ast.Attribute, ast.Compare)) and text_of(test) in self._starting
 
     def _learn_flags(self) -> None:
         """`args.distributed = False` where there is one process, and True only where there are several."""

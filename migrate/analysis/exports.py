@@ -6,7 +6,8 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import DEFINITIONS, children, is_main_guard, statements
+from migrate.analysis.nodes import children
+from migrate.analysis.syntax import DEFINITIONS, is_main_guard, statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

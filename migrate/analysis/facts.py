@@ -149,8 +149,7 @@ class Facts:
 
     def values(self, node: ast.AST) -> Values:
         """What an expression may be; empty: unknown. Of a twin (see `factories`): what is made there."""
-        known = self._values.get(node)
-        if known is None:
+        if (known := self._values.get(node)) is None:
             known = self._values[node] = self._found(node)
         return known
 
@@ -217,7 +216,8 @@ class Facts:
 
     def called(self, node: ast.Call) -> frozenset[str]:
         """The dotted library names a call may call."""
-        return self.names(node.func)
+        known = self._named.get(node.func)
+        return self.names(node.func) if known is None else known
 
     def targets(self, node: ast.Call) -> tuple[Function, ...]:
         """The project's functions, constructors and `__call__` a call may enter, in the order of their files."""

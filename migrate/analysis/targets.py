@@ -10,6 +10,7 @@ from migrate.analysis.expressions import evaluate
 from migrate.analysis.results import of_unpacked
 from migrate.analysis.roles import BELONGING, Role, Values, texts
 from migrate.analysis.state import Frame, State
+from migrate.analysis.texts import text_of
 from migrate.analysis.unpacking import shares
 
 
@@ -24,7 +25,7 @@ def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None
         for owner, own in each_own(state, owners, _assigned(frame), values, frame, evaluate):
             members.set_attribute(state, owner, target.attr, own)
         state.record(target, values)
-        state.bind(frame, ast.unparse(target), values)
+        state.bind(frame, text_of(target), values)
     elif isinstance(target, ast.Subscript):
         _set_item(state, target, values, frame)
     elif isinstance(target, ast.Starred):

@@ -311,26 +311,26 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
     """Where the variable of a choice is read: in its unit and what sees its names; of an attribute, everywhere."""
     facts = conversion.facts
     is_name = choice.target.isidentifier()
-    home_tree = facts.tree(choice.statement)
+    home_tree, last = facts.tree(choice.statement), choice.target.rpartition(".")[2]
     own = {id(node) for node in choice.nodes()}
     mine = own | {id(value.origin) for node in choice.nodes() for value in _given(facts, node)}
     for module in facts.modules:
         tree = facts.tree(module.tree)
         if is_name and tree is not home_tree and not _is_imported(conversion, module, choice):
             continue
-        for node in tree.nodes:
-            if id(node) in own or not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+        for name in tree.nodes.of(ast.Name) if is_name else ():
+            if name.id == choice.target and id(name) not in own and isinstance(name.ctx, ast.Load):
+                if sees(facts.unit(name), choice.unit, choice.target):
+                    yield name
+        for node in tree.nodes.of(ast.Attribute) if not is_name else ():
+            if node.attr != last or id(node) in own or not isinstance(node.ctx, ast.Load):
                 continue
-            if is_name and isinstance(node, ast.Name) and node.id == choice.target:
-                if sees(facts.unit(node), choice.unit, choice.target):
+            if _may_be_held(facts, choice, node):
+                values = facts.values(node)
+                made = {id(value.origin) for value in values if value.origin is not None}
+                is_told = from_user(values) or is_told_or_chosen(facts, values)
+                if not values or is_told or (facts.is_device(values) and (not made or made & mine)):
                     yield node
-            elif not is_name and isinstance(node, ast.Attribute):
-                if node.attr == choice.target.rpartition(".")[2] and _may_be_held(facts, choice, node):
-                    values = facts.values(node)
-                    made = {id(value.origin) for value in values if value.origin is not None}
-                    is_told = from_user(values) or is_told_or_chosen(facts, values)
-                    if not values or is_told or (facts.is_device(values) and (not made or made & mine)):
-                        yield node
 
 
 def _given(facts: Facts, node: ast.AST) -> Values:
@@ -357,8 +357,8 @@ def _is_imported(conversion: Conversion, module: Module, choice: Choice, seen: f
         return False
     sources = {
         (node.module or "").rpartition(".")[2]
-        for node in conversion.facts.tree(module.tree).nodes
-        if isinstance(node, ast.ImportFrom) and any(alias.name in (choice.target, "*") for alias in node.names)
+        for node in conversion.facts.tree(module.tree).nodes.of(ast.ImportFrom)
+        if any(alias.name in (choice.target, "*") for alias in node.names)
     }
     if not sources:
         return False

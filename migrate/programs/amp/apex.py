@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.texts import text_of
 from migrate.programs.argument import Argument
 from migrate.programs.marker import PRECISION
 from migrate.programs.program import Refusal
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def started(facts: Facts, units: Iterable[Unit]) -> list[ast.Assign]:
     """The assignments that stand where mixed precision was turned on."""
     found = (node for unit in units for node in facts.own(unit).of(ast.Assign))
-    return sorted({node for node in found if ast.unparse(node.targets[0]) == PRECISION}, key=lambda n: n.lineno)
+    return sorted({node for node in found if text_of(node.targets[0]) == PRECISION}, key=lambda n: n.lineno)
 
 
 def argument(facts: Facts, program: Program, starts: list[ast.Assign]) -> Argument:

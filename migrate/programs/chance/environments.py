@@ -74,16 +74,11 @@ class _Libraries:
 
     def of(self, module: Module) -> frozenset[str]:
         if module not in self._known:
-            names = (name for node in walk(module.tree) for name in _imported(node))
+            inside = walk(module.tree)
+            names = [alias.name for node in inside.of(ast.Import) for alias in node.names]
+            names += [node.module or "" for node in inside.of(ast.ImportFrom) if node.level == 0]
             self._known[module] = frozenset(name.partition(".")[0] for name in names) & known.ENVIRONMENTS
         return self._known[module]
-
-
-def _imported(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.level == 0:
-        yield node.module or ""
 
 
 def _chooses(uses: list[Use]) -> bool:

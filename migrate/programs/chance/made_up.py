@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import arguments
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.seeds import GENERATOR, is_given, samples_rows
 from migrate.programs.reach.callees import reached
@@ -142,7 +143,7 @@ class _Walk:
     def _named(self, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
         yield from self._sources.given(node).expressions
         yield from self._fillings.of(node)
-        target = ast.unparse(node)
+        target = text_of(node)
         for binding in self._facts.bindings_in(self._facts.unit(node)):
             if binding.target == target and isinstance(binding.statement, (ast.Assign, ast.AugAssign)):
                 yield from (part for part, _ in parts_given(self._facts, binding.statement, binding.target))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, only
 from migrate.analysis.syntax import is_main_guard, walk
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Module
 from migrate.programs.device.branches import ABSENT, branches, ways
 from migrate.programs.device.devices import by_text, cpu_of_branches, cpu_when, hides_flag, is_choice
@@ -113,7 +114,7 @@ def _statements(facts: Facts, unit: Unit) -> list[Choice]:
 
 def _choice(facts: Facts, unit: Unit, statement: ast.stmt) -> Choice | None:
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target = ast.unparse(statement.targets[0])
+        target = text_of(statement.targets[0])
         if not isinstance(statement.targets[0], (ast.Name, ast.Attribute)):
             return None
         if not is_choice(facts, statement.value) and not is_users(facts, statement.value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.texts import text_of
 from migrate.programs.device.the_cpu import only_cpu
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _readings(facts: Facts, statement: ast.stmt, name: str) -> Iterator[tuple[as
     """Where the file of a statement says a name, of a variable or of any object's attribute, and what stands around."""
     tree = facts.tree(statement)
     for node in tree.nodes:
-        if isinstance(node, (ast.Name, ast.Attribute)) and _last_part(ast.unparse(node)) == name:
+        if isinstance(node, (ast.Name, ast.Attribute)) and _last_part(text_of(node)) == name:
             yield node, tree.parents.get(node)
 
 

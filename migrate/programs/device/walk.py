@@ -14,6 +14,7 @@ from migrate.analysis.known import operations, tensors
 from migrate.analysis.known.table import Makes
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function
 from migrate.programs.device.devices import is_move, names_cpu
 from migrate.programs.device.tensor_types import casts_to_cpu
@@ -119,8 +120,7 @@ class Walk:
         self._run(node.body)
         after, self.names = self.names, before
         self._run(node.orelse)
-        for name, place in after.items():
-            self.names[name] = joined((place, self.names.get(name, place)))
+        self.names |= {name: joined((place, self.names.get(name, place))) for name, place in after.items()}
 
     def _assign(self, target: ast.expr, value: ast.expr, place: Where) -> None:
         if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
@@ -138,9 +138,9 @@ class Walk:
             for part in unpacked(self.facts, target, place, value, self._element):
                 self._bind(*part)
             return
-        text = ast.unparse(target)
+        text = text_of(target)
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
-            text = ast.unparse(target.value)  # `for k in batch: batch[k] = batch[k].cuda()`: all of it
+            text = text_of(target.value)  # `for k in batch: batch[k] = batch[k].cuda()`: all of it
             place = joined((place, self.names.get(text, place)))
         for known in [name for name in self.names if name.startswith((f"{text}.", f"{text}["))]:
             del self.names[known]
@@ -150,8 +150,8 @@ class Walk:
 
     def of(self, node: ast.expr) -> Where:
         """Where the value of an expression is."""
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) in self.names:
-            return self.names[ast.unparse(node)]
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and (text := text_of(node)) in self.names:
+            return self.names[text]
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.Attribute):

@@ -71,8 +71,8 @@ def _kept(conversion: Conversion) -> Iterator[tuple[Run, Unit]]:
     each = reached(facts, (unit for unit in facts.functions if unit.name in EACH))
     units = {*conversion.units, *(use.unit for use in uses_reached(facts, conversion.speaking_uses))} - each
     for unit in facts.units:
-        for node in facts.own(unit) if unit in units and facts.is_editable(unit) else ():
-            if isinstance(node, ast.If) and (run := _run(conversion, node)) is not None:
+        for node in facts.own(unit).of(ast.If) if unit in units and facts.is_editable(unit) else ():
+            if (run := _run(conversion, node)) is not None:
                 yield run, unit
 
 

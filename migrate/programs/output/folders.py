@@ -19,7 +19,7 @@ _ASKS = frozenset({"exists", "is_dir"})
 
 def may_be_there(facts: Facts, unit: Unit) -> list[ast.Call]:
     """The calls `os.makedirs(path)` of a unit under `if not os.path.exists(path):`, where `exist_ok` says the same."""
-    return [call for node in facts.own(unit) if (call := if_missing(facts, node)) is not None]
+    return [call for node in facts.own(unit).of(ast.If) if (call := if_missing(facts, node)) is not None]
 
 
 def if_missing(facts: Facts, node: ast.AST) -> ast.Call | None:

@@ -48,7 +48,7 @@ class Speaking:
 
     def _calls(self, unit: Function) -> Iterator[ast.Call]:
         folders = self.folders(unit)
-        return (node for node in self._facts.own(unit) if isinstance(node, ast.Call) and node not in folders)
+        return (call for call in self._facts.own(unit).of(ast.Call) if call not in folders)
 
     def _says(self, unit: Function) -> bool:
         return any(map(self.is_spoken, self._calls(unit)))

@@ -146,11 +146,10 @@ class Voice:
         names = writes(statement)
         function = self._facts.tree(statement).function(statement)
         inside = {id(node) for reader in readers for node in walk(reader)}
-        return not any(
-            (isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) and id(n) not in inside)
-            or (isinstance(n, (ast.Global, ast.Nonlocal)) and names & set(n.names))
-            for n in walk(function)
-        )
+        read = (n for n in walk(function).of(ast.Name) if n.id in names and isinstance(n.ctx, ast.Load))
+        shared = {name for n in walk(function).of(ast.Global) for name in n.names}
+        shared |= {name for n in walk(function).of(ast.Nonlocal) for name in n.names}
+        return not names & shared and all(id(n) in inside for n in read)
 
     def _does_more(self, node: ast.expr) -> bool:
         """Whether what an expression asks for on its way does something that all processes must do."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import children, walk
+from migrate.analysis.nodes import children
+from migrate.analysis.syntax import walk
 from migrate.programs.values.place import DEVICE_COUNTS, number
 from migrate.programs.values.sources import Sources
 

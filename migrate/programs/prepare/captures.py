@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, Values, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments, defaults_of, line_of
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function, Module, is_local
 from migrate.programs.home.aliases import trained_by
 from migrate.programs.prepare.filled_below import is_filled_below
@@ -125,9 +126,7 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
         mine = mine - looked_at
     elif isinstance(node, ast.Assign):
         is_over = _runs_over(facts, facts.values(node.value))
-        others = [
-            t for t in node.targets if is_over or not (ast.unparse(t) in names or _is_by_key(facts, t, mine, names))
-        ]
+        others = [t for t in node.targets if is_over or not (text_of(t) in names or _is_by_key(facts, t, mine, names))]
         is_new = any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in others)
         is_from = (
             isinstance(node.value, (ast.Attribute, ast.Subscript)) and getattr(node.value, "attr", "") not in _SELF

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import data, same
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import LOOPS, arguments, walk
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import is_local
 from migrate.programs.chance.in_step import is_in_step, libraries_of
 from migrate.programs.chance.initial import draws_in
@@ -102,14 +103,14 @@ def _made_elsewhere(
         call = getattr(binding.statement, "value", None)
         if origins(binding.values, Role.MODEL) or not isinstance(call, ast.Call) or facts.targets(call):
             continue
-        given = {o for each in arguments(call) if ast.unparse(each) == binding.target for o in _models(facts, each)}
+        given = {o for each in arguments(call) if text_of(each) == binding.target for o in _models(facts, each)}
         mine = given & program.model_origins
         if mine and True in is_after(facts, program, binding.statement, stages.of(mine).end):
             if _is_trained_on(facts, loops, program, binding) or not _trains_in(facts, loops, binding.unit):
                 yield Refusal(
                     binding.statement,
                     "MIG902",
-                    f"{ast.unparse(call.func)}() makes something of {binding.target} here that is not known, after "
+                    f"{text_of(call.func)}() makes something of {binding.target} here that is not known, after "
                     "that was prepared, and it is trained on",
                     "convert by hand: what it makes is to be prepared, with all else that it gives back",
                 )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.syntax import walk
+from migrate.analysis.texts import text_of
 from migrate.programs.marker import is_marked
 from migrate.programs.values.conditions import MIRRORED
 from migrate.programs.values.place import DEEPEST, Places, Quantity, number
@@ -201,7 +202,7 @@ class Branches:
             return _both(_SIDES[quantity][1])
         if quantity is Quantity.DEVICES:
             return _both(Side.CUDA)
-        if isinstance(test, (ast.Name, ast.Attribute)) and self._joins.get(ast.unparse(test)) == self._key(test):
+        if isinstance(test, (ast.Name, ast.Attribute)) and self._joins.get(text_of(test)) == self._key(test):
             return _both(Side.SEVERAL)
         if only(self._facts.values(test), Role.AVAILABLE) and isinstance(test, (ast.Name, ast.Attribute)):
             given = self._sources.given(test)

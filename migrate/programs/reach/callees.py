@@ -71,6 +71,7 @@ class Reaching:
     def __init__(self, has: Callable[[Function], bool], entered: Callable[[Function], Iterable[Function]]) -> None:
         self._has = has
         self._entered = entered
+        self._own: dict[Function, bool] = {}
         self._known: dict[Function, bool] = {}
 
     def __call__(self, unit: Function) -> bool:
@@ -80,16 +81,20 @@ class Reaching:
             waiting = [unit]
             while waiting:
                 each = waiting.pop()
-                if self._known.get(each) or (each not in self._known and self._has(each)):
+                if self._known.get(each) or self._looked_into(each):
                     self._known[each] = self._known[unit] = True
                     return True
-                new = [
-                    other for other in self._entered(each) if other not in seen and self._known.get(other) is not False
-                ]
-                seen.update(dict.fromkeys(new))
+                others = (other for other in self._entered(each) if self._known.get(other) is not False)
+                new = dict.fromkeys(other for other in others if other not in seen)
+                seen |= new
                 waiting += new
             self._known.update(dict.fromkeys(seen, False))  # whatever these come to was looked into
         return self._known[unit]
+
+    def _looked_into(self, unit: Function) -> bool:
+        if unit not in self._own:
+            self._own[unit] = self._has(unit)
+        return self._own[unit]
 
 
 def called_alike(facts: Facts, unit: Function) -> set[Function]:

@@ -42,15 +42,11 @@ class Unused:
     def _names(self, statement: ast.stmt) -> frozenset[str]:
         """The names, attributes and texts in a statement, other than a library's; an import alone uses nothing."""
         found = set[str]()
-        for node in walk(statement):
-            if isinstance(node, ast.Name):
-                found.add(node.id)
-            elif isinstance(node, ast.Attribute) and not self._facts.names(node):
-                found.add(node.attr)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(node.value)
-            elif isinstance(node, (ast.Import, ast.ImportFrom)):
-                found |= {alias.name for alias in node.names if alias.asname is not None}
+        inside = walk(statement)
+        found.update(node.id for node in inside.of(ast.Name))
+        found.update(node.attr for node in inside.of(ast.Attribute) if not self._facts.names(node))
+        found.update(node.value for node in inside.of(ast.Constant) if isinstance(node.value, str))
+        found.update(alias.name for alias in inside.of(ast.alias) if alias.asname is not None)
         return frozenset(found)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import FUNCTIONS, TRIES, reads, targets_of, walk, writes
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
 from migrate.programs.values.afresh import is_afresh
 from migrate.programs.values.kept import written
@@ -95,7 +96,7 @@ class _Body:
         self._read: dict[str, int] = {}  # the first line that reads a place
         for node in nodes:
             if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load):
-                text = ast.unparse(node)
+                text = text_of(node)
                 self._read[text] = min(node.lineno, self._read.get(text, node.lineno))
 
     def _of_filled(self, nodes: Sequence[ast.AST]) -> set[str]:
@@ -215,7 +216,7 @@ def _places(statement: _Given) -> set[str]:
 
 
 def _texts(node: ast.AST) -> set[str]:
-    return {ast.unparse(n) for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))}
+    return {text_of(n) for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))}
 
 
 def _mentions(node: ast.AST, places: set[str]) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import COMPREHENSIONS, arguments, reads, targets_of, walk
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class
 from migrate.programs.shares.meters import meter_of
 from migrate.programs.shares.own_places import holds_own_parts
@@ -89,7 +90,7 @@ def classes(facts: Facts, call: ast.Call) -> Iterator[Class]:
 
 def _is_feeding(facts: Facts, loop: LoopFact, call: ast.Call) -> bool:
     of = receiver(facts, call)
-    is_named = isinstance(of, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(of) != "self"
+    is_named = isinstance(of, (ast.Name, ast.Attribute, ast.Subscript)) and text_of(of) != "self"
     if not is_named or not any(classes(facts, call)):
         return False
     counts = not _is_always(facts, loop, call)

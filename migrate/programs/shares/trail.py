@@ -25,6 +25,7 @@ from migrate.analysis.syntax import (
     walk,
     writes,
 )
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.processes.alike import sets_rate
 from migrate.programs.processes.junctions import junctions
@@ -257,8 +258,8 @@ class Trail:
             if inner in same:
                 continue
             if id(inner) in self.calls:
-                return ast.unparse(inner)
-            if isinstance(inner, (ast.Name, ast.Attribute, ast.Subscript)) and (text := ast.unparse(inner)):
+                return text_of(inner)
+            if isinstance(inner, (ast.Name, ast.Attribute, ast.Subscript)) and (text := text_of(inner)):
                 if text in self.own or (not isinstance(inner, ast.Subscript) and self._is_taken_whole(inner, text)):
                     return text
         return None

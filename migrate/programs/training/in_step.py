@@ -13,8 +13,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.nodes import children
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import children, reads, same, walk, writes
+from migrate.analysis.syntax import reads, same, walk, writes
 from migrate.programs.values.content import made_from
 from migrate.programs.values.sources import Sources
 

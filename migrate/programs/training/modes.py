@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.training import SETS_GRADIENTS
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import DEFINITIONS, TRIES, blocks, is_stored, own_nodes, walk
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
 from migrate.programs.reach.callees import leading, reached
 from migrate.programs.training.begun import iterators
@@ -335,7 +336,7 @@ def _makers(named: Named) -> Iterator[ast.Assign | ast.AnnAssign]:
     for statement in named.statements:
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
             read = (node for node in walk(statement.value) if isinstance(node, (ast.Name, ast.Attribute)))
-            if all(ast.unparse(node) != named.target for node in read):
+            if all(text_of(node) != named.target for node in read):
                 yield statement
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, origins
 from migrate.analysis.syntax import root_name, walk, writes
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.forwards import is_own_object, with_own_methods
 from migrate.programs.training.loss_parts import LossParts
@@ -34,18 +35,18 @@ def rows_kept(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iter
     """The statements of a training loop, and of what its loss comes from, that fill such rows, with what holds them."""
     parts = LossParts(facts, loop, models)
     each = parts.each()
-    read = {ast.unparse(part) for part in each if isinstance(part, (ast.Name, ast.Attribute))}
+    read = {text_of(part) for part in each if isinstance(part, (ast.Name, ast.Attribute))}
     for statement, place, index in _filled(walk(loop.node)):
         given = origins(facts.values(index), *FROM_LOADER) & loop.loaders
-        if given and ast.unparse(place) in read and not _is_set_anew(walk(loop.node), place):
-            yield statement, ast.unparse(place)
+        if given and text_of(place) in read and not _is_set_anew(walk(loop.node), place):
+            yield statement, text_of(place)
     units = {unit: None for part in each if isinstance(part, ast.Call) for unit in parts.entered(part)}
     for unit in units:
         yield from _by_operation(facts, unit)
         for statement, place, index in _filled(facts.own(unit)):
             is_kept = unit.itself is not None and root_name(place) == unit.itself.arg and _is_handed(unit, index)
-            if is_kept and ast.unparse(place) in read and not _is_set_anew(facts.own(unit), place):
-                yield statement, ast.unparse(place)
+            if is_kept and text_of(place) in read and not _is_set_anew(facts.own(unit), place):
+                yield statement, text_of(place)
 
 
 def _by_operation(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
@@ -106,7 +107,7 @@ def _summed(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
             case ast.AugAssign(target=place, op=ast.Add(), value=value):
                 added = [value]
             case ast.Assign(targets=[place], value=value):
-                is_added = ast.unparse(place) in (ast.unparse(n) for n in walk(value).of(ast.Attribute))
+                is_added = text_of(place) in (text_of(n) for n in walk(value).of(ast.Attribute))
                 added = [value] if is_added else []
             case ast.Expr(value=ast.Call() as call):
                 added, place = _in_place(call)
@@ -114,7 +115,7 @@ def _summed(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
                 continue
         names = {n.id for each in added for n in walk(each).of(ast.Name)}
         if names & own and isinstance(place, ast.Attribute) and is_own_object(unit, place.value):
-            yield node, ast.unparse(place)
+            yield node, text_of(place)
 
 
 def _in_place(call: ast.expr) -> tuple[list[ast.expr], ast.expr]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, only, roles
 from migrate.analysis.syntax import is_none
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
 from migrate.programs.values.place import DEVICE_COUNTS
 from migrate.programs.values.sources import may_pass
@@ -202,7 +203,7 @@ def _only_availability(facts: Facts, name: ast.expr, within: frozenset[str]) -> 
 
 def bindings_of(facts: Facts, name: ast.expr) -> list[Binding]:
     """What gives a name or attribute its value: in its own file, where there is such a thing."""
-    text, module = ast.unparse(name), facts.unit(name).module
+    text, module = text_of(name), facts.unit(name).module
     found = [binding for binding in facts.bindings if binding.target == text]
     own = [binding for binding in found if binding.unit.module is module]
     return own if own and text.isidentifier() else found

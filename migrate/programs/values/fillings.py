@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import own_nodes, targets_of, walk
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
 from migrate.programs.values.sources import Sources
 
@@ -94,7 +95,7 @@ class Fillings:
         for binding in self._facts.bindings:
             for node in walk(binding.statement) if "." in binding.target else ():
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    if ast.unparse(node) == binding.target:
+                    if text_of(node) == binding.target:
                         found.setdefault(node.attr, []).append((binding, node))
         return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.texts import text_of
 from migrate.programs.values.sources import passed
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ def is_handed_back(facts: Facts, statement: ast.AST, target: str) -> bool:
         return False
     written = statement.targets[0]
     if not isinstance(written, ast.Tuple):
-        return ast.unparse(written) == target and gives_back(facts, statement.value, target)
-    names = [ast.unparse(each) for each in written.elts]
+        return text_of(written) == target and gives_back(facts, statement.value, target)
+    names = [text_of(each) for each in written.elts]
     is_plain = names.count(target) == 1 and not any(isinstance(each, ast.Starred) for each in written.elts)
     return is_plain and gives_back(facts, statement.value, target, names.index(target))
 

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_stored, targets_of, walk
+from migrate.analysis.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -123,7 +124,7 @@ def place_of(node: ast.expr) -> set[str]:
     """A name, attribute or item, as it is written; of an item whose key is not written out, what it is one of."""
     if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
         return place_of(node.value)
-    return {ast.unparse(node)} if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else set()
+    return {text_of(node)} if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else set()
 
 
 def written(target: ast.expr) -> set[str]:

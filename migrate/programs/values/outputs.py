@@ -71,11 +71,11 @@ class Outputs:
 
     def is_in_memory(self, call: ast.Call) -> bool:
         """`torch.save(state, buffer)` with `buffer = io.BytesIO()`: nothing leaves the process."""
-        given = (self._facts.values(a) for a in arguments(call))
-        return any(
-            values and all(value.role is Role.UNKNOWN and value.name in output.BUFFERS for value in values)
-            for values in given
-        )
+        for argument in arguments(call):
+            values = self._facts.values(argument)
+            if values and all(value.role is Role.UNKNOWN and value.name in output.BUFFERS for value in values):
+                return True
+        return False
 
     def _writes_by_method(self, call: ast.Call, func: ast.Attribute, receiver: Values) -> bool:
         if self._facts.targets(call) or roles(receiver) & {Role.INSTANCE, Role.CLASS, Role.ACCELERATOR}:

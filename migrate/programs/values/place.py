@@ -16,6 +16,7 @@ from migrate.analysis.known import TABLES, distributed
 from migrate.analysis.known.table import Makes
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import argument_at, same
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
 from migrate.programs.values.sources import by_attribute
 
@@ -161,7 +162,7 @@ class Places:
                 return kind
         if not isinstance(node, (ast.Name, ast.Attribute)):
             return None
-        key = (id(self._facts.unit(node)), ast.unparse(node))
+        key = (id(self._facts.unit(node)), text_of(node))
         # What a spawned function tells the process group says more than its place in the list of arguments.
         return self._joined.get(key) or self._spawned.get(key)
 

@@ -16,6 +16,7 @@ from migrate.analysis import binders
 from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_stored, targets_of, walk
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.values.imported import Imported
 
@@ -249,7 +250,7 @@ def _joined(one: Given, other: Given) -> Given:
 def _assigned(facts: Facts, statement: ast.stmt, target: str) -> list[ast.expr | None]:
     """What a statement may assign to its target; None in it: what is not one expression."""
     if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        if any(ast.unparse(each) == target for each in targets_of(statement)):
+        if any(text_of(each) == target for each in targets_of(statement)):
             return [statement.value]
         value, parts = statement.value, [part for part, _ in parts_given(facts, statement, target)]
         is_seen = not isinstance(value, ast.Call) or len(facts.targets(value)) == len(facts.values(value.func))

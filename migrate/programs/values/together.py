@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import FOLDING_WITHOUT_DIM
-from migrate.analysis.syntax import COMPREHENSIONS, blocks, children, own_expressions
+from migrate.analysis.nodes import children
+from migrate.analysis.syntax import COMPREHENSIONS, blocks, own_expressions
 from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
