@@ -97,20 +97,22 @@ class Clearing:
         found = False
         for name, node in self._now.functions():
             calls = self._now.calls_of(name) if not node.decorator_list else None
-            if not calls or not self._before.is_other(name, node):
+            if not calls:
                 continue
             body = stripped(node.body)
             parameters = [p.arg for p in (*node.args.posonlyargs, *node.args.args)]
             answer = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
-            if answer is not None and _asks(answer):
-                for call in calls:
-                    self._pen.rewrite(call, ast.unparse(answer))
+            asks = answer if answer is not None and _asks(answer) else None
+            gives_back = asks is None and bool(parameters) and _gives_back(body, parameters[0])
+            if not (asks or gives_back) or not self._before.is_other(name, node):
+                continue
+            for call in calls:
+                if asks is not None:
+                    self._pen.rewrite(call, ast.unparse(asks))
                     found = True
-            elif parameters and _gives_back(body, parameters[0]):
-                for call in calls:
-                    if call.args and not isinstance(call.args[0], ast.Starred):
-                        self._pen.rewrite(call, "{it}", it=call.args[0])
-                        found = True
+                elif call.args and not isinstance(call.args[0], ast.Starred):
+                    self._pen.rewrite(call, "{it}", it=call.args[0])
+                    found = True
         return found
 
     # --- names ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.nothing import reads_of_none
-from migrate.alone.uses import own
+from migrate.alone.scopes import own
 
 if TYPE_CHECKING:
     from migrate.alone.pen import Pen

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.alone.pure import is_pure
-from migrate.alone.uses import own
+from migrate.alone.scopes import own
 from migrate.analysis.syntax import walk
 from migrate.programs.marker import is_marked
 

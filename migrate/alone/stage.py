@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from migrate.alone.foreign import Written
-    from migrate.alone.homonyms import Homonyms
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Module
     from migrate.report.model import Finding
@@ -203,12 +202,12 @@ class _Passes:
     def next_plan(self) -> Plan:
         """What the next round takes away."""
         plan = _plan(list(self._files.values()))
-        Clearing(self._before, self._uses(self._before.homonyms), Pen(plan)).run()
+        Clearing(self._before, self._uses(self._before), Pen(plan)).run()
         return plan
 
     def orphans(self) -> Iterator[Refusal]:
         """What is still read, of what went away."""
-        now = self._uses(self._before.homonyms)
+        now = self._uses(self._before)
         for path, _, scope, read in now.orphans(self._before):
             node = self._before.read_of(path, scope, read.id, now.around(path, read))
             if node is not None:
@@ -218,7 +217,7 @@ class _Passes:
         for lost in islice(lost_attributes(before, after), 1):
             yield _read_in_vain(lost, ast.unparse(lost))
 
-    def _uses(self, known: Homonyms | None) -> Uses:
+    def _uses(self, known: Uses | None) -> Uses:
         return Uses({file.path: file.tree for file in self._files.values()}, self._others, self._foreign, known)
 
     def apply(self, plan: Plan) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from migrate.alone.command_line import option, options
 from migrate.alone.foreign import Foreign
 from migrate.alone.homonyms import homonyms, is_home
-from migrate.analysis.nodes import Nodes, children
+from migrate.alone.scopes import own, scopes
 from migrate.analysis.syntax import Tree, walk
 from migrate.analysis.texts import text_of
 from migrate.programs.marker import is_marked
-from migrate.source.address import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,23 +24,6 @@ if TYPE_CHECKING:
 _Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 HANDED = ""  # the path of what no file holds yet: what the accelerator's arguments will read
-
-
-def scopes(root: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    """The module and each function in it, with a name that tells them apart."""
-    yield "", root
-    yield from _inner(root, "")
-
-
-def _inner(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
-    for child in (statement for block in blocks(node) for statement in block):
-        if isinstance(child, (*_DEFS, ast.ClassDef)):
-            name = f"{prefix}.{child.name}"
-            if isinstance(child, _DEFS):
-                yield name, child
-            yield from _inner(child, name)
-        else:
-            yield from _inner(child, prefix)
 
 
 class Uses:
@@ -56,17 +38,19 @@ class Uses:
         trees: Mapping[str, ast.Module],
         others: Mapping[str, ast.Module],
         foreign: frozenset[Written] = frozenset(),
-        known: Homonyms | None = None,
+        known: Uses | None = None,
     ) -> None:
         self.trees = trees  # that may be edited
         self._names: dict[str, dict[str, int]] = {}
         self._reads: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         self._assigned: dict[ast.AST, dict[str, list[ast.expr | None]]] = {}
         self._scopes: dict[str, dict[str, ast.AST]] = {}
-        self._trees = {path: Tree(root) for path, root in {**others, **trees}.items()}
+        made: Mapping[ast.Module, Tree] = known.made if known is not None else {}
+        self._trees = {path: made.get(root) or Tree(root) for path, root in {**others, **trees}.items()}
+        self.made: dict[ast.Module, Tree] = {tree.root: tree for tree in self._trees.values()}
         self._handed = {n.id for n in walk(others[HANDED]) if isinstance(n, ast.Name)} if HANDED in others else set()
         self._foreign = Foreign(foreign, self._trees)
-        self.homonyms = homonyms(self._trees) if known is None else known
+        self.homonyms: Homonyms = homonyms(self._trees) if known is None else known.homonyms
 
     def editable(self) -> Iterator[ast.AST]:
         """Every node of the files that may be edited."""
@@ -81,8 +65,11 @@ class Uses:
 
     def scopes(self) -> Iterator[tuple[str, str, ast.AST]]:
         """Every scope of the files that may be edited: its path, its name, its tree."""
-        for path, root in self.trees.items():
-            yield from ((path, scope, tree) for scope, tree in scopes(root))
+        return iter(self._all_scopes)
+
+    @cached_property
+    def _all_scopes(self) -> tuple[tuple[str, str, ast.AST], ...]:
+        return tuple((path, scope, tree) for path, root in self.trees.items() for scope, tree in scopes(root))
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -386,15 +373,3 @@ def _bound(statement: ast.stmt) -> set[str]:
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
     return {n.id for n in walk(statement).of(ast.Name) if isinstance(n.ctx, ast.Store)}
-
-
-def own(tree: ast.AST) -> Nodes:
-    """The nodes of a scope that are not those of a function or class in it."""
-    found: list[ast.AST] = []
-    waiting = children(tree)
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        if not isinstance(node, (*_DEFS, ast.ClassDef, ast.Lambda)):
-            waiting += children(node)
-    return Nodes(found)
