@@ -7,12 +7,12 @@ so they are made once, here, in the order in which they depend on each other.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import line_of, own_nodes, walk
+from migrate.analysis.syntax import line_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.amp.precision import Becomes
 from migrate.programs.argument import CPU, Argument
@@ -57,7 +57,7 @@ from migrate.programs.processes.agreement import Agreement, agreements
 from migrate.programs.processes.replicas import ON_CPU
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.above_accelerator import earlier
-from migrate.programs.reach.callees import reached
+from migrate.programs.reach.callees import Entered, Reaching, reached
 from migrate.programs.reach.comprehensions import taken_apart
 from migrate.programs.reach.entry_files import is_of_another_script
 from migrate.programs.reach.outsiders import is_inside_model, units_of
@@ -71,7 +71,7 @@ from migrate.programs.values.lengths import counted_in
 from migrate.programs.values.takes import begun, taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Module, Unit
@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from migrate.programs.stages import Stages
 
 
+_Made = TypeVar("_Made")
 #: What Accelerate does not give at its top level.
 _IN_UTILS = frozenset(
     "GradientAccumulationPlugin broadcast broadcast_object_list gather_object reduce send_to_device set_seed".split()
@@ -111,6 +112,13 @@ class Conversion:
     taken_off: TakenOff
     placement: Placement
     by_hand: ByHand
+    _made: dict[Callable[[Conversion], object], object] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, make: Callable[[Conversion], _Made]) -> _Made:
+        """What a class or function makes of these decisions and the facts: made when first asked for, and kept."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast("_Made", self._made[make])
 
     def home_of(self, name: str) -> str:
         """The module that gives a name of the API, such as `set_seed`."""
@@ -345,7 +353,7 @@ def runs_model(conversion: Conversion, call: ast.Call) -> bool:
     facts = conversion.facts
     if origins(facts.values(call.func), Role.MODEL) & conversion.program.model_origins or takes(conversion, call):
         return True
-    return any(_function_reaches(conversion, target, frozenset()) for target in facts.targets(call))
+    return any(map(conversion.once(_reaching), facts.targets(call)))
 
 
 def takes(conversion: Conversion, call: ast.Call) -> bool:
@@ -354,21 +362,21 @@ def takes(conversion: Conversion, call: ast.Call) -> bool:
     return bool(loaders) and conversion.is_prepared_at(call, loaders)
 
 
-def _function_reaches(conversion: Conversion, unit: Function, seen: frozenset[int]) -> bool:
-    if id(unit) in seen:
-        return False
+def _reaching(conversion: Conversion) -> Reaching:
+    """Whether functions run a trained model, take from a loader or train, by themselves or by what they call."""
     facts, program = conversion.facts, conversion.program
     loops = {id(loop.node) for loop in (*program.training, *program.evaluation)}
-    for inner in own_nodes(unit.node):
-        if id(inner) in loops:
-            return True
-        if isinstance(inner, ast.Call):
-            if origins(facts.values(inner.func), Role.MODEL) & program.model_origins and not is_inside_model(
-                facts, unit
-            ):
-                return True
-            if takes(conversion, inner):
-                return True
-            if any(_function_reaches(conversion, t, seen | {id(unit)}) for t in facts.targets(inner)):
-                return True
-    return False
+
+    def reaches(unit: Function) -> bool:
+        nodes = facts.own(unit)
+        return any(id(node) in loops for node in nodes) or any(
+            _reaches(conversion, unit, c) for c in nodes.of(ast.Call)
+        )
+
+    return Reaching(reaches, facts.once(Entered).__getitem__)
+
+
+def _reaches(conversion: Conversion, unit: Function, call: ast.Call) -> bool:
+    facts = conversion.facts
+    runs = origins(facts.values(call.func), Role.MODEL) & conversion.program.model_origins
+    return bool(runs and not is_inside_model(facts, unit)) or takes(conversion, call)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.data import SPLITS
+from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 from migrate.programs.chance.calls import begins_pass, is_draw
 from migrate.programs.chance.draws import Draws
@@ -72,19 +73,31 @@ def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, 
 
 def draws_above_data(facts: Facts, loops: Loops, program: Program, node: ast.AST) -> bool:
     """Whether code draws from a stream from which data are made up or chosen below: who leaves it out has others."""
-    inside = list(ast.walk(node))
-    calls = (call for call in inside if isinstance(call, ast.Call))
-    units = reached(facts, (unit for call in calls for unit in facts.targets(call)))
-    inner = [each for unit in units for each in facts.own(unit)]
-    drawn = {library for each in (*inside, *inner) for library in _drawn_from(facts, each)}
+    inside = walk(node)
+    units = reached(facts, (unit for call in inside.of(ast.Call) for unit in facts.targets(call)))
+    drawn = {library for each in inside for library in _drawn_from(facts, each)}
+    drawn.update(*(facts.once(_Drawn)[unit] for unit in units))
     if not drawn:
         return False
-    own = {*inside, *inner}
+    own = {*inside, *(each for unit in units for each in facts.own(unit))}
     chosen = facts.once(_Chosen).of(facts, loops, program)
     return any(
         choice.library in drawn and call not in own and _may_be_below(facts, node, call)
         for call, choice in chosen.items()
     )
+
+
+class _Drawn(dict["Unit", "frozenset[str]"]):
+    """The libraries from whose streams the code of a unit draws."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, unit: Unit) -> frozenset[str]:
+        own = self._facts.own(unit)
+        self[unit] = frozenset(library for each in own for library in _drawn_from(self._facts, each))
+        return self[unit]
 
 
 def _drawn_from(facts: Facts, node: ast.AST) -> set[str]:

@@ -67,6 +67,7 @@ class Access:
     dissolved: frozenset[ast.AST] | None = (
         None  # branches on the main process that do not stay (programs/output/guards.py)
     )
+    _files: dict[Function, tuple[str, ...]] = field(default_factory=dict)  # of the program, where one needs it, too
 
     def name(self, node: ast.AST) -> str:
         """What to write for the accelerator at a node.
@@ -281,7 +282,10 @@ class Access:
 
     def _out_of_files(self, unit: Function) -> OutOfReach:
         """A function that needs the accelerator, where it or a caller of it stands in a file that was not named."""
-        paths = files(self.facts, self.loops, self.program.training, self.program.home, unit)
+        if unit not in self._files:
+            program = self.program
+            self._files[unit] = files(self.facts, self.loops, program.training, program.home, unit)
+        paths = self._files[unit]
         missing = unnamed(self.facts, paths)
         why = f"{unit.name}() in {unit.module.path} needs the accelerator: the program needs {listed(missing)}"
         return OutOfReach(unit.node, why, way_out(paths, missing), missing)

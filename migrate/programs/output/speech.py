@@ -340,7 +340,7 @@ def _look_at(conversion: Conversion, voice: Voice, said: Speech, statement: ast.
                 said.opened.append(call)
     elif voice.writers.form(statement) is Form.OR_NONE and is_there:
         said.optional.append(made)
-    elif (voice.writers.is_one(made) or voice.is_front(made)) and not _is_converted(conversion, made):
+    elif (voice.speaking.is_writer(made) or voice.is_front(made)) and not _is_converted(conversion, made):
         (said.needed if is_there else said.early).append(statement)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
-from migrate.analysis.syntax import FUNCTIONS, TRIES, own_nodes, walk, writes
+from migrate.analysis.syntax import FUNCTIONS, TRIES, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.conversion import Conversion
 from migrate.programs.marker import is_marked
@@ -40,14 +40,11 @@ class Voice:
         self._facts: Facts = conversion.facts
         self.outputs = conversion.facts.once(Outputs)
         self.writers = Writers(self)
-        self.speaking = Speaking(self)
+        self.speaking = conversion.once(Speaking)
         self.effects = self._facts.once(Effects)
         self._figures = Figures(self)
         self.own = self._facts.once(OwnFiles)
-        self._only: dict[Function, bool] = {}
         self._guarded: dict[Function, bool] = {}
-        self._classes: dict[Class, bool] = {}
-        self._fronts: dict[Class, bool] = {}
 
     def is_print(self, statement: ast.stmt) -> bool:
         """`print(...)` as a statement, by that name."""
@@ -199,7 +196,7 @@ class Voice:
     def _may_be_guarded(self, unit: Function) -> bool:
         calls = self._facts.callers(unit)
         is_open = any(self._is_chosen(call.node, unit) for call in calls) or self._chooses(unit)
-        is_for_one = self.only_speaks(unit) and not tells_name(self._facts, unit)
+        is_for_one = self.speaking.only_speaks(unit) and not tells_name(self._facts, unit)
         return is_for_one and not is_open and all(map(self._is_guarded_call, calls))
 
     def _is_chosen(self, call: ast.Call, unit: Function) -> bool:
@@ -317,56 +314,7 @@ class Voice:
             for node in self._facts.own(unit)
         )
 
-    def only_speaks(self, unit: Function) -> bool:
-        """Whether a function writes and changes nothing that anyone else sees."""
-        if unit not in self._only:
-            self._only[unit] = False  # while it is being asked: recursion proves nothing
-            alone = unit.owner is not None and self._counts_alone(unit.owner)
-            self._only[unit] = (
-                not is_marked(unit.node)  # it asks for itself who speaks
-                and self.speaking.speaks(unit)
-                and not self.effects.changes(unit, own=alone)
-                and not self.is_collective(unit.node)
-            )
-        return self._only[unit]
-
-    def _counts_alone(self, cls: Class) -> bool:
-        """Whether a class stands before a writer, and only for that keeps what its methods change of it."""
-        if cls not in self._fronts:
-            methods = (value.unit for name in cls.names for value in cls.lookup(name) if name != "__init__")
-            speaking = [unit for unit in methods if isinstance(unit, Function) and self.speaking.speaks(unit)]
-            fronts = self.outputs.fronts
-            self._fronts[cls] = fronts.writer(cls) is not None and fronts.counts_alone(cls, speaking)
-        return self._fronts[cls]
-
     def is_front(self, made: ast.Call) -> bool:
         """Whether a call makes an object that hands on to a writer."""
         classes = {value.unit for value in self._facts.values(made) if value.origin is made}
         return any(isinstance(cls, Class) and self.outputs.fronts.writer(cls) is not None for cls in classes)
-
-    def only_writes(self, cls: Class) -> bool:
-        """Whether the objects of a class are there to write: a method does, and none changes anything else."""
-        if cls not in self._classes:
-            self._classes[cls] = False  # while it is being asked
-            units = [
-                member.unit for name in cls.names for member in cls.lookup(name) if isinstance(member.unit, Function)
-            ]
-            made = [unit for unit in units if unit.name == "__init__"]
-            self._classes[cls] = (
-                bool(made)
-                and cls.library_bases() <= {"builtins.object"}
-                and any(self.outputs_in(unit) for unit in units)
-                and not any(self.effects.changes(unit, own=True) for unit in units)
-                and not any(self.is_collective(unit.node) for unit in units)
-                and not any(_gives(unit) and not self.outputs.fronts.hands_on(unit) for unit in units)
-            )
-        return self._classes[cls]
-
-    def outputs_in(self, unit: Function) -> bool:
-        """Whether a function itself writes files."""
-        return any(isinstance(node, ast.Call) and self.outputs.writes(node) for node in self._facts.own(unit))
-
-
-def _gives(unit: Function) -> bool:
-    """Whether a function gives something back."""
-    return any(isinstance(node, (ast.Return, ast.Yield)) and node.value is not None for node in own_nodes(unit.node))

@@ -58,23 +58,8 @@ class Writers:
         holders = [each.value for each in targets if isinstance(each, (ast.Attribute, ast.Subscript))]
         return not all(any(map(_keeps, self._facts.values(holder))) for holder in holders)
 
-    def is_one(self, call: ast.Call) -> bool:
-        """Whether a call makes a writer."""
-        return self._is_librarys(call) or self._is_own(call)
-
-    def _is_librarys(self, call: ast.Call) -> bool:
-        is_made = call in origins(self._facts.values(call), Role.WRITER)
-        outputs = self._voice.outputs
-        return is_made and not outputs.is_row_writer(call) and not outputs.services.starts(call)
-
-    def _is_own(self, call: ast.Call) -> bool:
-        """`Logger(folder)`: an object of a class of the project that does nothing but write."""
-        made = [v for v in self._facts.values(call) if v.origin is call and v.role is Role.INSTANCE]
-        classes = [value.unit for value in made if isinstance(value.unit, Class)]
-        return len(classes) == 1 and len(self._facts.values(call)) == 1 and self._voice.only_writes(classes[0])
-
     def _form(self, made: ast.Call) -> Form | None:
-        if not self.is_one(made) or self._is_handed_on_to(made):
+        if not self._voice.speaking.is_writer(made) or self._is_handed_on_to(made):
             return None
         form = Form.GUARDED
         for module in self._facts.modules:
@@ -131,7 +116,11 @@ class Writers:
         if isinstance(above, ast.keyword):
             above = tree.parents[above]
         if isinstance(above, ast.Call) and node is not above.func:
-            return bool(self._facts.targets(above)) and not self._facts.called(above) and not self.is_one(above)
+            return (
+                bool(self._facts.targets(above))
+                and not self._facts.called(above)
+                and not self._voice.speaking.is_writer(above)
+            )
         if isinstance(above, (ast.Assign, ast.Return)):
             return True
         if isinstance(above, ast.Compare):
