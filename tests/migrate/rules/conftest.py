@@ -2,9 +2,11 @@
 
 import ast
 import difflib
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +144,22 @@ def numbers_printed(tmp_path):
         command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", str(processes), str(script)]
         ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
         return [float(each.strip("[],")) for each in ended.stdout.split()]
+
+    return run
+
+
+@pytest.fixture
+def on_pretended_gpu(tmp_path):
+    """Run a source as on the second of two GPUs that are only pretended: what it prints, or how its error ends."""
+
+    def run(source, *arguments):
+        script = tmp_path / "on_gpu.py"
+        script.write_text(source)
+        pretended = Path(__file__).parents[1] / "pretended.py"
+        command = [sys.executable, str(pretended), str(script), *arguments]
+        variables = {**os.environ, "PRETENDED": "1"}
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=variables)
+        return ended.stdout if ended.returncode == 0 else ended.stderr.splitlines()[-1]
 
     return run
 

@@ -1,5 +1,7 @@
 """A device that a flag chooses, kept in whatever place: the accelerator asks what the function that makes it reads."""
 
+import textwrap
+
 import pytest
 
 PROGRAM = """
@@ -31,6 +33,7 @@ PROGRAM = """
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+        print(x.device, noise.device, next(model.parameters()).device)
 
 
     if __name__ == "__main__":
@@ -136,3 +139,21 @@ def test_a_name_that_is_compared_stays(convert_text, way):
     _, converted = convert_text(program(way, TEXT, use))
     assert use in converted
     assert converted.count("cuda:0") == 2
+
+
+@pytest.mark.parametrize(
+    "way", ["a dictionary", "a field", "an object that a function makes", "a variable of the module"]
+)
+def test_all_is_on_the_gpu_of_the_process_or_on_the_cpu(convert_text, on_pretended_gpu, way):
+    _, converted = convert_text(program(way, TEXT))
+    assert on_pretended_gpu(converted) == "cuda:1 cuda:1 cuda:1\n"
+    assert on_pretended_gpu(converted, "--cpu") == "cpu cpu cpu\n"
+
+
+def test_a_tensor_on_another_gpu_is_noticed(on_pretended_gpu):
+    source = textwrap.dedent(program("a dictionary", '"cuda" if not args.cpu else "cpu"'))
+    assert on_pretended_gpu(source) == "cuda:1 cuda:1 cuda:1\n"
+    elsewhere = source.replace(
+        'noise = torch.zeros(8, 4, device=config["device"])', 'noise = torch.zeros(8, 4, device="cuda:0")'
+    )
+    assert "expected all tensors to be on the same device, found cuda:0, cuda:1" in on_pretended_gpu(elsewhere)
