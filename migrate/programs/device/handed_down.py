@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
 from migrate.programs.device.choices import choices
+from migrate.programs.reach.above import units_above
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator
@@ -69,14 +70,8 @@ def _chosen_above(facts: Facts, unit: Unit | None) -> list[Choice]:
     """The devices that are chosen by what comes to a call of a function, and by its module."""
     if not isinstance(unit, Function):
         return []
-    found: dict[Unit, None] = {unit.module: None}
-    waiting: list[Unit] = [call.caller for call in facts.callers(unit)]
-    while waiting:
-        caller = waiting.pop()
-        if caller not in found:
-            found[caller] = None
-            waiting += [call.caller for call in facts.callers(caller)] if isinstance(caller, Function) else []
-    return [choice for each in found if each is not unit for choice in choices(facts, each)]
+    above = dict.fromkeys((unit.module, *units_above(facts, [unit])))
+    return [choice for each in above for choice in choices(facts, each)]
 
 
 def _is_setting(choice: Choice) -> bool:
