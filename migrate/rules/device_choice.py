@@ -45,6 +45,7 @@ from migrate.rules.handed_devices import (
     overruled,
     redirect_handed,
     redirect_parameters,
+    scope,
     sees,
 )
 from migrate.rules.idle import drop_idle_flags, idle_functions
@@ -320,7 +321,7 @@ def _reads(conversion: Conversion, choice: Choice) -> Iterator[ast.expr]:
             continue
         for name in tree.nodes.of(ast.Name) if is_name else ():
             if name.id == choice.target and id(name) not in own and isinstance(name.ctx, ast.Load):
-                if sees(facts.unit(name), choice.unit, choice.target):
+                if sees(scope(facts, name), choice.unit, choice.target):
                     yield name
         for node in tree.nodes.of(ast.Attribute) if not is_name else ():
             if node.attr != last or id(node) in own or not isinstance(node.ctx, ast.Load):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import is_docstring, own_nodes, walk
+from migrate.analysis.syntax import defaults_of, is_docstring, own_nodes, walk
 from migrate.analysis.units import Function, Module
 from migrate.programs.amp.precision import Becomes
 from migrate.programs.device.choices import choices
@@ -146,8 +146,16 @@ def reads_of(conversion: Conversion, unit: Function, name: str) -> Iterator[ast.
     for node in walk(unit.node):
         if not isinstance(node, ast.Name) or node.id != name or _is_store(node) or id(node) in left_out:
             continue
-        if facts.unit(node) is unit or sees(facts.unit(node), unit, name):
+        if (within := scope(facts, node)) is unit or sees(within, unit, name):
             yield node
+
+
+def scope(facts: Facts, node: ast.expr) -> Unit:
+    """The unit whose variables an expression reads: a default, `device=device`, has those around its function."""
+    unit = facts.unit(node)
+    while isinstance(unit, Function) and any(node is inner for each in defaults_of(unit.node) for inner in walk(each)):
+        unit = unit.parent or unit.module
+    return unit
 
 
 def sees(unit: Unit, owner: Unit, name: str) -> bool:

@@ -93,7 +93,8 @@ class Places(TorchFunctionMode):
             where = ", ".join(sorted(places))
             raise RuntimeError(f"{name}: expected all tensors to be on the same device, found {where}")
         made = function(*args, **kwargs)
-        where = Gpu.name(asked) if asked is not None else _of_first(args, name) or next(iter(places), HOST)
+        unsaid = None if given else HOST  # of tensors that were made by no function of PyTorch's, nothing is known
+        where = Gpu.name(asked) if asked is not None else _of_first(args, name) or next(iter(places), unsaid)
         for leaf in tree_leaves(made):
             if isinstance(leaf, Tensor) and not any(leaf is each for each in given):
                 put(leaf, where)
@@ -165,6 +166,15 @@ def _moved(module, change, recurse=True):
     return module
 
 
+def _copied(copy):
+    """`Parameter.__deepcopy__`, which makes a tensor by no function of PyTorch's."""
+
+    def pretended(parameter, memo):
+        return put(copy(parameter, memo), place(parameter))
+
+    return pretended
+
+
 def _loaded(load):
     def pretended(*args, map_location=None, **kwargs):
         found = load(*args, map_location=HOST, **kwargs)
@@ -222,6 +232,7 @@ def pretend() -> None:
     for name, pretended in known.items():
         setattr(torch.cuda, name, pretended)
     torch.nn.Module._apply = _moved
+    torch.nn.Parameter.__deepcopy__ = _copied(torch.nn.Parameter.__deepcopy__)
     torch.load = _loaded(torch.load)
     DataLoader.__init__ = _made_here(DataLoader.__init__)
 
