@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.alone.nothing import reads_of_none
-from migrate.alone.scopes import own
+from migrate.analysis.syntax import own_nodes
 
 if TYPE_CHECKING:
     from migrate.alone.pen import Pen
@@ -41,7 +41,7 @@ def elements(before: Uses, now: Uses, pen: Pen) -> bool:
 
 def _returned(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Tuple]:
     """The tuples of several parts that a function gives back, of one length; empty: it gives back something else."""
-    inner = list(own(node))
+    inner = list(own_nodes(node))
     values = [each.value for each in inner if isinstance(each, ast.Return)]
     found = [value for value in values if isinstance(value, ast.Tuple) and len(value.elts) > 1]
     is_plain = not any(isinstance(part, ast.Starred) for value in found for part in value.elts)
@@ -76,6 +76,6 @@ def _leave_none(now: Uses, pen: Pen, takers: list[ast.Assign], at: int) -> None:
         target = taker.targets[0]
         assert isinstance(target, ast.Tuple)
         dropped = target.elts[at]
-        around = next((tree for tree in trees if taker in own(tree)), None)
+        around = next((tree for tree in trees if taker in own_nodes(tree)), None)
         if not isinstance(dropped, ast.Name) or around is None or now.reads(around, dropped.id):
             pen.after(taker, f"{ast.unparse(dropped)} = None")

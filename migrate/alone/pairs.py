@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.alone.pure import is_pure
-from migrate.alone.scopes import own
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import own_nodes, walk
 from migrate.programs.marker import is_marked
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def _is_left(before: Uses, now: Uses, where: tuple[str, str, ast.AST], lost: fro
 
 def _pairs(tree: ast.AST) -> Iterator[tuple[ast.Assign, list[Pair]]]:
     """The statements `a, b = x, y` of a scope; not those of which one part reads what another gives."""
-    for node in own(tree):
+    for node in own_nodes(tree):
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         value = node.value if isinstance(node, ast.Assign) else None
         if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):

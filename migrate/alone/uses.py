@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from migrate.alone.command_line import option, options
 from migrate.alone.foreign import Foreign
 from migrate.alone.homonyms import homonyms, is_home
-from migrate.alone.scopes import own, scopes
-from migrate.analysis.syntax import Tree, walk
+from migrate.alone.scopes import scopes
+from migrate.analysis.syntax import Tree, own_nodes, walk
 from migrate.analysis.texts import text_of
 from migrate.programs.marker import is_marked
 
@@ -133,7 +133,7 @@ class Uses:
     def _given(self, tree: ast.AST) -> set[str]:
         """The names that a scope gives a value in any way."""
         named = {a.arg for a in walk(tree.args).of(ast.arg)} if isinstance(tree, _DEFS) else set()
-        return named.union(*(_bound(node) for node in own(tree).of(ast.stmt)))
+        return named.union(*(_bound(node) for node in own_nodes(tree).of(ast.stmt)))
 
     def read_of(self, path: str, scope: str, name: str, told: str) -> ast.Name | None:
         """The read of a name in a scope of this name that stands in what is told, else the first."""
@@ -159,7 +159,7 @@ class Uses:
     def _assigned_in(self, tree: ast.AST) -> dict[str, list[ast.expr | None]]:
         found: dict[str, list[ast.expr | None]] = {}
         shared: set[str] = set()
-        nodes = own(tree)
+        nodes = own_nodes(tree)
         for node in nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 found.setdefault(node.targets[0].id, []).append(node.value)
@@ -173,7 +173,7 @@ class Uses:
 
     def statements(self, tree: ast.AST, name: str) -> list[ast.Assign | ast.AugAssign]:
         """The plain assignments to a name in a scope, and those that go on with it (`n += 1`)."""
-        return [n for n in own(tree) if isinstance(n, (ast.Assign, ast.AugAssign)) and _only_target(n) == name]
+        return [n for n in own_nodes(tree) if isinstance(n, (ast.Assign, ast.AugAssign)) and _only_target(n) == name]
 
     def changes_after(self, tree: ast.AST, name: str, statement: ast.stmt) -> bool:
         """Whether a name is given something else below a statement."""

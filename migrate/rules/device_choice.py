@@ -99,7 +99,8 @@ def device_choice(conversion: Conversion, draft: Draft) -> None:
     follow_kept(conversion, draft, named)
     staying += _redirect_globals(conversion, draft, named)
     kept = _settings(conversion, draft, named)
-    others = [choice for choice in staying if choice not in settings(conversion)]
+    handed_down = settings(conversion)
+    others = [choice for choice in staying if choice not in handed_down]
     say_kept(conversion, draft, [*(choice for choice in others if any(_unmoved(conversion, choice))), *kept])
     _follow_imported(conversion, draft)
     name_fixed(conversion, draft)

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
+from migrate.programs.device.before import put_on
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.values.sources import default
 from migrate.rules.handed_devices import gone, reads_of
@@ -72,8 +73,7 @@ def follow_kept(conversion: Conversion, draft: Draft, named: Collection[Choice])
     for module in conversion.modules if made or is_text else ():
         if not facts.is_editable(module) or is_asked_by_name(conversion, module):
             continue
-        firsts = [node for node in facts.tree_of(module).nodes if isinstance(node, ast.Constant) and is_first_gpu(node)]
-        for node in firsts:
+        for node in filter(is_first_gpu, facts.tree_of(module).nodes.of(ast.Constant)):
             if (id(node) in made or (is_text and _is_kept(facts, node))) and id(node) not in done:
                 draft.rewrite(node, draft.quoted(node, "'cuda'"))
 
@@ -81,16 +81,15 @@ def follow_kept(conversion: Conversion, draft: Draft, named: Collection[Choice])
 def is_asked_by_name(conversion: Conversion, chooses: Module) -> bool:
     """Whether a program compares a device with the name of the first GPU, in one of its files or where it is chosen."""
     written = (module for module in {*conversion.modules, chooses} if FIRST.encode() in module.file.content)
-    return any(_is_compared(node) for module in written for node in conversion.facts.tree_of(module).nodes)
+    return any(_is_compared(n) for module in written for n in conversion.facts.tree_of(module).nodes.of(ast.Compare))
 
 
 def _still_read(conversion: Conversion) -> Iterator[ast.expr]:
     """The devices that calls of the program are told, of those that stay."""
     left_out = gone(conversion)
     for use in conversion.uses:
-        given = [keyword.value for keyword in use.node.keywords if keyword.arg in ("device", "map_location")]
-        given += use.node.args[:1] if isinstance(use.node.func, ast.Attribute) and use.node.func.attr == "to" else []
-        for each in given:
+        loaded = (keyword.value for keyword in use.node.keywords if keyword.arg == "map_location")
+        for each in (*put_on(use.node), *loaded):
             if isinstance(each, (ast.Name, ast.Attribute, ast.Subscript)) and id(each) not in left_out:
                 yield each
 

@@ -50,9 +50,10 @@ def settings_left(conversion: Conversion) -> list[Choice]:
 
 def origins_followed(conversion: Conversion) -> set[int]:
     """Where devices are made that nothing but the accelerator's stands for below."""
+    if not (chosen := settings(conversion)):
+        return set()
     left = settings_left(conversion)
-    chosen = (choice for choice in settings(conversion) if choice not in left)
-    return {id(node) for choice in chosen for node in choice.nodes()}
+    return {id(node) for choice in chosen if choice not in left for node in choice.nodes()}
 
 
 def settings(conversion: Conversion) -> list[Choice]:

@@ -45,10 +45,14 @@ def asked_at_home(
     `choice` is one that goes by what the machine has: it says all of its variable, if it is always made.
     """
     assert program.start is not None
+    flagged: dict[Values, bool] = {}  # most moves are told one device
     for given in _told(facts, program, units):
-        if (choice is not None and _is_settled(facts, choice, given)) or not _is_flagged(facts, facts.values(given)):
+        values = facts.values(given)
+        if choice is not None and _is_settled(facts, choice, given):
             continue
-        named = _at_home(facts, program, program.start, given)
+        if values not in flagged:
+            flagged[values] = _is_flagged(facts, values)
+        named = _at_home(facts, program, program.start, given) if flagged[values] else None
         if named is not None:
             return Argument(CPU, ast.unparse(by_text(named)), frozenset(needs(named)), below=_made(facts, given))
     return None
@@ -92,7 +96,7 @@ def _asks_flag(facts: Facts, origin: ast.expr) -> bool:
         return False
     for choice in choices(facts, unit):
         if any(node is origin for node in choice.nodes()):
-            return choice.cpu is not None or not choice.is_clear
+            return choice.asks_user
     return hides_flag(facts, origin) or is_cpu(facts, origin)
 
 
@@ -106,8 +110,9 @@ def _text_asks_flag(facts: Facts, texts: Values) -> bool:
     chosen = [
         node
         for module in facts.modules
-        for node in facts.tree_of(module).nodes
-        if isinstance(node, (ast.IfExp, ast.BoolOp)) and facts.values(node) == texts and is_choice(facts, node)
+        for kind in (ast.IfExp, ast.BoolOp)
+        for node in facts.tree_of(module).nodes.of(kind)
+        if facts.values(node) == texts and is_choice(facts, node)
     ]
     return not chosen or any(hides_flag(facts, node) for node in chosen)
 

@@ -51,7 +51,7 @@ def before(facts: Facts, program: Program, placement: Placement) -> Before:
         device
         for call in calls
         if not origins(facts.values(call), Role.MODEL) & program.model_origins
-        for device in _put_on(call)
+        for device in put_on(call)
         if facts.is_device(facts.values(device))
     }
     made = {value.origin for device in used for value in facts.values(device) if value.origin is not None}
@@ -59,7 +59,7 @@ def before(facts: Facts, program: Program, placement: Placement) -> Before:
     return Before(frozenset(units), frozenset(made), frozenset(texts))
 
 
-def _put_on(call: ast.Call) -> Iterator[ast.expr]:
+def put_on(call: ast.Call) -> Iterator[ast.expr]:
     """`x.to(device)`, `torch.ones(3, device=device)`."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "to":
         yield from call.args[:1]

@@ -47,6 +47,11 @@ class Choice:
     is_read_as_text: bool = False  # before `device = torch.device(device)`, which stays
     apart: frozenset[ast.stmt] = frozenset()  # those of the others that may run where `statement` did not
 
+    @property
+    def asks_user(self) -> bool:
+        """Whether it does not go by what the machine has alone, as far as is known."""
+        return self.cpu is not None or not self.is_clear
+
     def stays(self, other: ast.stmt) -> bool:
         """Whether one of the others is there for those who import the module, if the variable is still read."""
         return isinstance(self.unit, Module) and other.col_offset < self.outermost.col_offset

@@ -79,7 +79,7 @@ def _returned(facts: Facts, start: Unit | None) -> ast.expr | None:
 
 def _gives_chosen(facts: Facts, unit: Unit, values: Values) -> bool:
     """Whether values are the device that a function chooses by what a user says."""
-    chosen = (choice for choice in choices(facts, unit) if choice.cpu is not None or not choice.is_clear)
+    chosen = (choice for choice in choices(facts, unit) if choice.asks_user)
     return any(is_of(facts, values, choice) for choice in chosen)
 
 

@@ -35,7 +35,7 @@ def handed_device(facts: Facts, unit: Unit | None) -> ast.expr | None:
     """
     if not isinstance(unit, Function) or "torch" not in unit.module.names:
         return None
-    flagged = [choice for choice in _chosen_above(facts, unit) if choice.cpu is not None or not choice.is_clear]
+    flagged = [choice for choice in _chosen_above(facts, unit) if choice.asks_user]
     for parameter in unit.positional if flagged else ():
         if facts.is_device(unit.parameters.get(parameter.arg, frozenset())):
             return ast.Name(parameter.arg)

@@ -301,7 +301,7 @@ class _Names:
         positions = (
             index + 1
             for index, statement in enumerate(self.top[:last] if made else ())
-            if _leads_to(self.facts, statement, units) or not made.isdisjoint(ast.walk(statement))
+            if _leads_to(self.facts, statement, units) or not made.isdisjoint(walk(statement))
         )
         return max(positions, default=0)
 
