@@ -284,7 +284,7 @@ def _placed(wanted: Arrangement, staying: tuple[Argument, ...]) -> tuple[ByHand,
     by_hand = decide_by_hand(wanted.facts, wanted.loops, wanted.program)
     try:
         placement, with_schedulers = wanted.placed((*by_hand.arguments, *staying))
-        if (beside := by_hand.beside(with_schedulers)) is not by_hand:
+        if (beside := by_hand.beside(wanted.facts, wanted.loops, with_schedulers)) is not by_hand:
             by_hand = beside
             placement, with_schedulers = wanted.placed((*by_hand.arguments, *staying))
         by_hand.check(wanted.facts, wanted.program, placement)

@@ -108,6 +108,8 @@ def _become(folder: Path, work: Path, request: dict) -> None:
     if ON_GPU:  # what can be compared to the last digit
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.backends.cudnn.allow_tf32 = False
+    if request.get("gpu") is not None:
+        _pretend(request["gpu"])
     status = 0
     try:
         runpy.run_path(_python(Path(request["script"]), folder), run_name="__main__")
@@ -135,6 +137,16 @@ def _keep_groups() -> None:
         destroy(*given, **named)
 
     torch.distributed.destroy_process_group = destroy_process_group
+
+
+def _pretend(gpu: int) -> None:
+    """Run on the CPU as on a GPU of that number."""
+    sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "migrate"))
+    import pretended
+
+    pretended.Gpu.number = gpu
+    pretended.pretend()
+    pretended.Places().__enter__()  # to the end of the process
 
 
 def _python(script: Path, folder: Path) -> str:

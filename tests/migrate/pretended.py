@@ -85,6 +85,8 @@ class Places(TorchFunctionMode):
         special = SPECIAL.get(function) or SPECIAL.get(name)
         if special is not None and args and isinstance(args[0], Tensor):
             return special(function, *args, **kwargs)
+        if name == "_parse_to":  # what `Module.to` is told
+            return function(*args, **kwargs)
         asked = kwargs.pop("device", None)
         kwargs.pop("pin_memory", None)
         given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]

@@ -77,11 +77,17 @@ class Stage:
         """How a script ends, as the only process."""
         return self._answers(script, arguments, 1, launched=launched)[0]
 
+    def on_gpu(self, number: int, script: Path, arguments: list[str]) -> Ran:
+        """How a script ends on the CPU, as on one of two pretended GPUs."""
+        return self._answers(script, arguments, 1, launched=False, gpu=number)[0]
+
     def together(self, script: Path, arguments: list[str]) -> list[Ran]:
         """How a script ends on each of the processes, which meet."""
         return self._answers(script, arguments, len(self._processes), launched=False)
 
-    def _answers(self, script: Path, arguments: list[str], count: int, *, launched: bool) -> list[Ran]:
+    def _answers(
+        self, script: Path, arguments: list[str], count: int, *, launched: bool, gpu: int | None = None
+    ) -> list[Ran]:
         port = free_port() if count > 1 else "29400"
         request = {
             "script": str(script),
@@ -89,6 +95,7 @@ class Stage:
             "processes": count,
             "port": port,
             "launched": launched,
+            "gpu": gpu,
         }
         path = self._folder / f"request-{self._number}.json"
         path.with_suffix(".part").write_text(json.dumps(request))

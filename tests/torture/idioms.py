@@ -6,11 +6,12 @@ and write can be compared, converted and not, on one process and on two.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import textwrap
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,99 +23,19 @@ else:
 if TYPE_CHECKING:
     import random
 
-HEAD = """\
-import argparse
-import copy
-import csv
-import logging
-import os
-import sys
-import numpy as np
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-from torch import optim
-from torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
-from tqdm import tqdm
-
-
-class Rows(Dataset):
-    def __init__(self, count, seed):
-        made = np.random.RandomState(seed)
-        self.x = made.randn(count, 6).astype("float32")
-        self.y = (self.x.sum(1) > 0).astype("int64")
-
-    def __len__(self):
-        return len(self.x)
-
-    def __getitem__(self, i):
-        return torch.from_numpy(self.x[i]), int(self.y[i])
-
-
-class Named(Rows):
-    def __getitem__(self, i):
-        x, y = super().__getitem__(i)
-        return {"x": x, "y": y}
-
-
-class Net(nn.Module):
-    def __init__(self, width=8):
-        super().__init__()
-        self.body = nn.Sequential(nn.Linear(6, width), nn.ReLU())
-        self.head = nn.Linear(width, 2)
-
-    def forward(self, x):
-        return self.head(self.body(x))
-
-
-class AverageMeter:
-    def __init__(self):
-        self.sum, self.count, self.avg = 0.0, 0, 0.0
-
-    def update(self, value, n=1):
-        self.sum += value * n
-        self.count += n
-        self.avg = self.sum / self.count
-
-
-def init_weights(m):
-    if isinstance(m, nn.Linear):
-        nn.init.xavier_uniform_(m.weight)
-        m.bias.data.fill_(0.01)
-
-
-def set_seed(seed):
-    torch.manual_seed(seed)
-    np.random.seed(seed)
-
-
-def get_device():
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def get_args():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lr", type=float, default=0.05)
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--batch-size", type=int, default=8)
-    parser.add_argument("--accumulate", type=int, default=2)
-    parser.add_argument("--device", default=None)
-    parser.add_argument("--no-cuda", action="store_true")
-    parser.add_argument("--amp", action="store_true")
-    parser.add_argument("--resume", default="last.pt")
-    return parser.parse_args()
-
-
-"""
+HEAD = Path(__file__).with_name("head.py").read_text(encoding="utf-8")
 #: What every program has, in this order; the rest is in the ways.
 WHOLE = {
-    "objects": "<device>\n<data>\n<loaders>\n<model>\n<criterion>\n<optimizer>\n<scheduler>\n<precision>",
-    "start": "<resume>\n<kept>",
-    "train": "@model.train()\n<begin>\n<before an epoch>\n<loop>\n    <step of a batch>\n<show>",
-    "step of a batch": "<open>\n<move>\n<before>\n<compute>\n<update>\n<after a batch>\n<add>",
-    "end of epoch": "<tell>\n<rates>\n<after an epoch>\n<save>",
+    "objects": "<device>\n<data>\n<loaders>\n<model>\n<criterion>\n<optimizer>\n<scheduler>\n<precision>\n<average>",
+    "start": "<resume>\n<kept>\n<kept history>",
+    "train": "<rate of an epoch>\n@model.train()\n<begin>\n<begin of norms>\n<before an epoch>\n<batches>\n<show>",
+    "batches": "<loop>\n    <step of a batch>",
+    "step of a batch": "<fetch>\n<open>\n<move>\n<before>\n<compute>\n<update>\n<behind an update>\n<add>",
+    "behind an update": "<after an update>\n<after a batch>",
+    "end of epoch": "<tell>\n<rates>\n<after an epoch>\n<keep average>\n<save>",
     "rates": 'print("lr", epoch, ["%.6f" % group["lr"] for group in @optimizer.param_groups])',
 }
+_WORD = re.compile(r"\w+")
 _HOLE = re.compile(r"^( *)<([a-z ]+)>\n", re.MULTILINE)
 
 
@@ -141,7 +62,25 @@ def made(chance: random.Random) -> Made:
     body = f"{holes['program'].strip()}\n"
     while _HOLE.search(body):
         body = _HOLE.sub(lambda found: _indented(holes.get(found[2], ""), found[1]), body)
-    return Made(HEAD + body.replace("@", "self." if "class" in tags else ""), ways, tags)
+    return Made(whole(body.replace("@", "self." if "class" in tags else "")), ways, tags)
+
+
+def whole(body: str) -> str:
+    """A program, with those parts of the head that it uses."""
+    head = ast.parse(HEAD)
+    segment = partial(ast.get_source_segment, HEAD)
+    defined = {node.name: segment(node) for node in head.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    used: dict[str, None] = {}
+    unseen = [body]
+    while unseen:
+        words = set(_WORD.findall(unseen.pop()))
+        found = [name for name in defined if name in words and name not in used]
+        used |= dict.fromkeys(found)
+        unseen += [defined[name] for name in found]
+    imports = [segment(node) for node in head.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return (
+        "\n\n\n".join(["\n".join(imports), *(defined[name] for name in defined if name in used), body.strip()]) + "\n"
+    )
 
 
 def _indented(text: str, depth: str) -> str:

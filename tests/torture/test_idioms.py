@@ -54,7 +54,18 @@ def performed(program, folder, stage):
     if not report.changes:
         return False, ""
     after.write_bytes(report.changes[0].new)
-    return True, alone(before, after, stage) or together(program, before, after, stage)
+    told = alone(before, after, stage)
+    if not program.tags & {"reads again"}:
+        told = told or together(program, before, after, stage, compared(report))
+    if not program.tags & {"spread"}:
+        told = told or elsewhere(before, after, stage)
+    return True, told
+
+
+def compared(report):
+    """The lines that two processes must print as one does: those of the training not where it is said why not."""
+    is_told = any("of one process's share" in finding.message for finding in report.findings)
+    return ["val"] if is_told else ["train", "val"]
 
 
 def alone(before, after, stage):
@@ -67,7 +78,17 @@ def alone(before, after, stage):
     return ""
 
 
-def together(program, before, after, stage):
+def elsewhere(before, after, stage):
+    """What differs between a program on the first GPU and the converted one on the second, which are pretended."""
+    first, second = stage.on_gpu(0, before, []), stage.on_gpu(1, after, [])
+    if first.status:
+        return f"the original fails on a GPU:\n{first.errors[-900:]}"
+    if (second.status, second.output) != (0, first.output):
+        return f"on the second GPU:\n{first.output}\n{second.output}\n{second.errors[-900:]}"
+    return ""
+
+
+def together(program, before, after, stage, kinds):
     """What differs on two processes: of a frozen program what it evaluates, of a training one the rates."""
     frozen, training = (stage.run(before, arguments, launched=False) for arguments in (FROZEN, []))
     both = (stage.together(after, FROZEN), stage.together(after, []))
@@ -76,22 +97,22 @@ def together(program, before, after, stage):
             return f"on two processes:\n{main.errors[-900:]}\n{other.errors[-900:]}"
         if other.output or other.files:
             return f"E4:\n{other.output}\n{other.files}"
-    if "never frozen" not in program.tags and lines(both[0][0], "val") != lines(frozen, "val"):
+    if not program.tags & {"never frozen", "by batches"} and lines(both[0][0], "val") != lines(frozen, "val"):
         return f"E3:\n{frozen.output}\n{both[0][0].output}"
     if not program.tags & {"rate by corners", "rate by loss", "stops by loss"}:
         if lines(both[1][0], "lr") != lines(training, "lr"):
             return f"E5:\n{training.output}\n{both[1][0].output}"
-    return split(training, after, stage)
+    return split(training, after, stage, kinds)
 
 
-def split(training, after, stage):
+def split(training, after, stage, kinds):
     """What differs on two processes that share each batch out: nothing but the order in which numbers are added up."""
     shared = after.with_name("split.py")
     shared.write_text(after.read_text().replace("= Accelerator(", "= Accelerator(split_batches=True, "))
     main, other = stage.together(shared, [])
     if main.status or other.status:
         return f"on two processes that share batches:\n{main.errors[-900:]}\n{other.errors[-900:]}"
-    for kind in ("train", "val"):
+    for kind in kinds:
         before, now = ([[*map(float, NUMBER.findall(line))] for line in lines(ran, kind)] for ran in (training, main))
         if before != [pytest.approx(numbers, rel=CLOSE, abs=CLOSE) for numbers in now]:
             return f"E2:\n{training.output}\n{main.output}"

@@ -132,7 +132,8 @@ PATHS = (
 READERS = frozenset(
     """torch.load torch.jit.load numpy.load numpy.loadtxt pandas.read_csv pandas.read_pickle joblib.load
     sklearn.externals.joblib.load scipy.sparse.load_npz omegaconf.OmegaConf.load nibabel.load os.listdir os.scandir
-    os.chdir glob.glob PIL.Image.open torchvision.io.read_image safetensors.torch.load_file onnx.load
+    os.chdir os.stat os.path.getsize os.path.getmtime glob.glob PIL.Image.open torchvision.io.read_image
+    safetensors.torch.load_file onnx.load
     onnxruntime.InferenceSession""".split()
 )
 #: What reads an image that the program may have drawn.

@@ -23,7 +23,7 @@ from migrate.analysis.syntax import arguments, walk
 from migrate.programs.evaluation.fixed_rows import shapes
 from migrate.programs.evaluation.judging import is_model_call
 from migrate.programs.evaluation.one_row import squeezes
-from migrate.programs.values.results import has_fields, is_tuple_of_more
+from migrate.programs.values.results import has_fields, is_one_number, is_tuple_of_more
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -148,6 +148,8 @@ def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call], before: l
         raise NotShared(f"the model's result at line {statement.lineno} has fields; not all of them may have rows")
     if isinstance(parent, ast.Subscript) and is_tuple_of_more(facts, calls[0], [calls[0]]):
         raise NotShared(f"the model's result at line {statement.lineno} may hold a loss beside rows")
+    if is_one_number(facts, calls[0]):
+        raise NotShared(f"what is called at line {statement.lineno} gives one number for the whole batch")
     if Role.CRITERION in roles(facts.values(calls[0].func)):  # `criterion = nn.MSELoss() if args.l2 else Focal()`
         raise NotShared(f"what is called at line {statement.lineno} may be a loss function, which gives no rows")
     return calls[0]

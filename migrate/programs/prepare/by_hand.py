@@ -12,6 +12,7 @@ from migrate.programs.device.choices import choices
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.program import Refusal
 from migrate.programs.reach.outsiders import units_of
+from migrate.programs.schedule.schedulers import steps_of
 from migrate.programs.stages import NoPlace
 from migrate.programs.training import windows
 
@@ -68,19 +69,34 @@ class ByHand:
         why = error.refusal.why
         return ByHand(self.mixed.by_hand(why), self.accumulated.by_hand(why))
 
-    def beside(self, prepared: Collection[Named]) -> ByHand:
-        """The decisions beside prepared schedulers, which wait where the accelerator's scaler leaves a step out.
+    def beside(self, facts: Facts, loops: Loops, prepared: Collection[Named]) -> ByHand:
+        """The decisions beside prepared schedulers, which wait where the accelerator leaves a step out.
 
-        The program's own go on there, and so do those that are prepared where the program goes on scaling by hand.
+        The program's own go on there, and so do those that are prepared where the program goes on by hand.
         """
+        mixed = self._mixed_beside(prepared)
+        accumulated = self._accumulated_beside(facts, loops, prepared)
+        is_same = mixed is self.mixed and accumulated is self.accumulated
+        return self if is_same else ByHand(mixed, accumulated)
+
+    def _mixed_beside(self, prepared: Collection[Named]) -> precision.Mixed:
         if not prepared or not self.mixed.arguments:
-            return self
+            return self.mixed
         names = " and ".join(named.target for named in prepared)
         if self.mixed.was_apex:
             told = (self.mixed.uses[0][0], f"{names} waits for a step that overflows; in the original it goes on")
-            return replace(self, mixed=replace(self.mixed, told=(*self.mixed.told, told)))
+            return replace(self.mixed, told=(*self.mixed.told, told))
         why = f"the accelerator's scaler would make {names} wait for a step that overflows"
-        return replace(self, mixed=self.mixed.by_hand(f"{why}, and in the original it goes on"))
+        return self.mixed.by_hand(f"{why}, and in the original it goes on")
+
+    def _accumulated_beside(self, facts: Facts, loops: Loops, prepared: Collection[Named]) -> windows.Accumulated:
+        """Windows stay where a scheduler is stepped within them, not only at their ends."""
+        for named in prepared:
+            steps = list(steps_of(facts, named.origins))
+            if any(window.has_within(facts, loops, step) for window in self.accumulated.windows for step in steps):
+                why = f"{named.target} is stepped in every micro-step, where the accelerator would make it wait"
+                return self.accumulated.by_hand(why)
+        return self.accumulated
 
 
 def _is_same(facts: Facts, name: str, *units: Unit) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.progress import BARS
 from migrate.analysis.syntax import walk
-from migrate.programs.training.reductions import is_size
+from migrate.programs.values.batch_size import is_size
 from migrate.programs.values.lengths import measured
 from migrate.programs.values.sources import Sources
 

@@ -9,12 +9,13 @@ from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.analysis.units import Class, Function
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.assigned import assigned
+from migrate.programs.values.batch_size import counts_rows, is_size
 from migrate.programs.values.masks import is_mask
 from migrate.programs.values.settled import is_left_out
-from migrate.programs.values.sources import Sources, called_by_name
+from migrate.programs.values.sources import called_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.units import Unit
@@ -27,7 +28,7 @@ _WEIGHING = {"weight": "weighted by class", "ignore_index": "taken over what is 
 def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Call, str]]:
     """The losses of some units that sum, or whose mean is weighted, with what is said about each."""
     for use in facts.calls:
-        if use.unit not in units or not any(map(is_loss, facts.called(use.node))) or without_gradients(facts, use.node):
+        if use.unit not in units or not any(map(is_loss, facts.called(use.node))) or _trains_nothing(facts, use.node):
             continue
         given = {k.arg: k.value for k in use.node.keywords if k.arg is not None}
         reduction, average = (given.get(name) for name in ("reduction", "size_average"))
@@ -60,6 +61,12 @@ def _making(forward: Function) -> Iterator[Function]:
     for member in forward.owner.lookup("__init__") if forward.owner is not None else ():
         if isinstance(member.unit, Function):
             yield member.unit
+
+
+def _trains_nothing(facts: Facts, call: ast.Call) -> bool:
+    """Whether gradients are off for a loss, or it is a number at once: `F.cross_entropy(out, y).item()`."""
+    parent = facts.tree(call).parents[call]
+    return (isinstance(parent, ast.Attribute) and parent.attr in _TAKEN_OUT) or without_gradients(facts, call)
 
 
 def _is_divided(facts: Facts, use: Use) -> bool:
@@ -99,30 +106,6 @@ def _goes_on_whole(node: ast.AST, names: set[str]) -> bool:
     else:
         return False
     return isinstance(node, ast.Name) and node.id in names
-
-
-def is_size(facts: Facts, node: ast.expr) -> bool:
-    """`x.size(0)`, `x.shape[0]`, `len(x)`, `x.numel()`, twice as many, or a name of these alone."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        sizes = [side for side in (node.left, node.right) if not isinstance(side, ast.Constant)]
-        return bool(sizes) and all(is_size(facts, side) for side in sizes)
-    if isinstance(node, ast.Call):
-        is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "numel")
-        return is_method or "builtins.len" in called_by_name(facts, node)
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, (ast.Attribute, ast.Call)) and _is_shape(node.value)
-    return _by_name(facts, node, is_size)
-
-
-def _by_name(facts: Facts, node: ast.expr, is_meant: Callable[[Facts, ast.expr], bool]) -> bool:
-    """Whether all that a name may have been given is what is asked for."""
-    given = facts.once(Sources).given(node)
-    return given.complete and bool(given.expressions) and all(is_meant(facts, each) for each in given.expressions)
-
-
-def _is_shape(node: ast.Attribute | ast.Call) -> bool:
-    name = node.func if isinstance(node, ast.Call) else node
-    return isinstance(name, ast.Attribute) and name.attr in ("shape", "size")
 
 
 def is_loss(name: str) -> bool:
@@ -276,7 +259,7 @@ def _is_times_batch(facts: Facts, node: ast.expr) -> bool:
     """`loss * len(x)`: a mean becomes the sum over the batch."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
         return False
-    return any(_counts_rows(facts, side) for side in (node.left, node.right))
+    return any(counts_rows(facts, side) for side in (node.left, node.right))
 
 
 def _divides_again(facts: Facts, node: ast.expr) -> bool:
@@ -291,7 +274,7 @@ def _divides_again(facts: Facts, node: ast.expr) -> bool:
 
 def _how_often(facts: Facts, node: ast.expr) -> float:
     """How often a product has the number of samples for a factor."""
-    if _counts_rows(facts, node):
+    if counts_rows(facts, node):
         return 1
     match node:
         case ast.BinOp(of, ast.Pow(), ast.Constant(int() | float() as power)):
@@ -311,20 +294,6 @@ def _is_mean(facts: Facts, node: ast.expr, depth: int) -> bool:
     if isinstance(node.func, ast.Attribute) and node.func.attr == "mean":
         return len(node.args) == int("torch.mean" in called_by_name(facts, node)) and not node.keywords
     return any(map(is_loss, facts.called(node))) and not node.keywords
-
-
-def _counts_rows(facts: Facts, node: ast.expr) -> bool:
-    """`len(x)`, `x.size(0)`, `x.shape[0]`, or a name of these alone."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="size"), args=[ast.Constant(value=0)]):
-            return True
-        case ast.Call(args=[_]):
-            return "builtins.len" in called_by_name(facts, node)
-        case ast.Subscript(value=whole, slice=ast.Constant(value=0)) if isinstance(whole, (ast.Attribute, ast.Call)):
-            return _is_shape(whole)
-        case ast.Name():
-            return _by_name(facts, node, _counts_rows)
-    return False
 
 
 def _is_mean_of_chosen(facts: Facts, node: ast.expr) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.known.training import CLIPPING
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import LOOPS, same
+from migrate.analysis.syntax import LOOPS, same, walk
 from migrate.analysis.units import Function, module_of
 from migrate.programs.amp.switch import Stays
 from migrate.programs.argument import Argument
@@ -41,6 +41,10 @@ class Window:
     division: Division
     is_plain: bool  # the window only clips, steps and clears: it needs no test
     is_counter_read: bool  # the number of the batch is used for other things, too
+
+    def has_within(self, facts: Facts, loops: Loops, call: ast.Call) -> bool:
+        """Whether a call happens in every micro-step, not only where the window ends."""
+        return self.loop.node in loops.around(call, facts.unit(call)) and call not in walk(self.test)
 
 
 @dataclass(frozen=True, slots=True)

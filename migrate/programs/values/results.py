@@ -38,6 +38,17 @@ def folded(facts: Facts, statement: ast.stmt, name: str, reading: Sequence[ast.N
     return None
 
 
+def is_one_number(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call of a model whose result has no name gives a number over the whole batch.
+
+    `criterion(out, y).item()`, and a model of the project each of whose results is one.
+    """
+    if _is_used_whole(facts, call, is_one_of_several=False):
+        return True
+    results = list(_results(facts, call))
+    return bool(results) and all(_is_scalar(facts, result) for result in results)
+
+
 def carried(statement: ast.stmt, before: Sequence[ast.stmt], targets: set[str]) -> str | None:
     """A state that the model is given, and gives back for the next batch: `out, hidden = model(x, hidden)`.
 
@@ -194,7 +205,7 @@ def _is_scalar(facts: Facts, node: ast.expr) -> bool:
     return bool(_FOLDING.search(function.lower()))
 
 
-def _is_used_whole(facts: Facts, node: ast.Name, *, is_one_of_several: bool) -> str | None:
+def _is_used_whole(facts: Facts, node: ast.expr, *, is_one_of_several: bool) -> str | None:
     """`result.item()`, `float(result)`; of several results also `result.mean()`: it is no row."""
     parents = facts.tree(node).parents
     parent = parents[node]

@@ -219,3 +219,21 @@ def test_the_flag_of_the_wrapper_stays_on_the_wrapper(convert_text):
     flag = "model.require_backward_grad_sync = i % 2 == 1\n        if True:"
     _, result = convert_text(DISTRIBUTED.replace("{sync}", flag))
     assert "        model.require_backward_grad_sync = i % 2 == 1\n" in result
+
+
+@pytest.mark.parametrize(("place", "stays"), [("    ", True), ("        ", False)], ids=["every batch", "every window"])
+def test_a_prepared_scheduler_that_is_stepped_in_every_micro_step_keeps_it_by_hand(
+    convert_text, remark, numbers_printed, place, stays
+):
+    made = "scheduler = optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.9**step)\nfor epoch"
+    told = 'print(optimizer.param_groups[0]["lr"])'
+    before = whole(
+        BEFORE.replace("for epoch", made), f"{micro(f'{LOSS} / steps', LAST)}\n{place}scheduler.step()\n\n{told}"
+    )
+    report, result = convert_text(before)
+
+    assert "model, optimizer, scheduler = accelerator.prepare(" in result
+    assert ("accumulate(" not in result) is stays
+    if stays:
+        remark(report, before, "MIG108", "if ", ("scheduler is stepped in every micro-step",), Kind.NOTE)
+    assert numbers_printed(result, 1) == numbers_printed(before, 1)
