@@ -7,9 +7,9 @@
 The body of the loop goes into the context from the first call of the model on, and `gradient_accumulation_steps=k` to
 the accelerator. Where a window does more than clip, step and clear, it stays under `if accelerator.sync_gradients:`.
 Kept by hand, with the reason: windows without the last one of an epoch (their gradients go into the next epoch, and
-`accumulate` would step), micro-batches, counts that change, losses that are used after the division, a scheduler that is
-prepared and stepped in every micro-step (which would wait for the end of a window). That is right on
-several processes, since the average of sums is the sum of averages; gradients are exchanged in every micro-step.
+`accumulate` would step), micro-batches, counts that change, losses that are used after the division, a scheduler that
+is prepared and stepped in every micro-step (it would wait for the end of a window). That is right on several processes,
+since the average of sums is the sum of averages; gradients are exchanged in every micro-step.
 Safe: backward divides by the same number, and the optimizer steps after the same batches.
 """
 

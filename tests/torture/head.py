@@ -190,6 +190,8 @@ def get_args():
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--every", type=int, default=8)
     parser.add_argument("--accumulate", type=int, default=2)
     parser.add_argument("--optimizer", default="SGD")
     parser.add_argument("--device", default=None)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import random
 
 HEAD = Path(__file__).with_name("head.py").read_text(encoding="utf-8")
+PROGRAM = "program.py"
+#: How many programs have a module beside them.
+APART = 0.4
 #: What every program has, in this order; the rest is in the ways.
 WHOLE = {
     "objects": "<device>\n<data>\n<loaders>\n<model>\n<criterion>\n<optimizer>\n<scheduler>\n<precision>\n<average>",
@@ -43,7 +46,7 @@ _HOLE = re.compile(r"^( *)<([a-z ]+)>\n", re.MULTILINE)
 class Made:
     """One program, which way of each part it takes, and what cannot be compared."""
 
-    text: str
+    files: dict[str, str]
     ways: dict[str, int]
     tags: frozenset[str]
 
@@ -62,25 +65,40 @@ def made(chance: random.Random) -> Made:
     body = f"{holes['program'].strip()}\n"
     while _HOLE.search(body):
         body = _HOLE.sub(lambda found: _indented(holes.get(found[2], ""), found[1]), body)
-    return Made(whole(body.replace("@", "self." if "class" in tags else "")), ways, tags)
+    body = body.replace("@", "self." if "class" in tags else "")
+    return Made(whole(body, apart=chance.random() < APART), ways, tags)
 
 
-def whole(body: str) -> str:
-    """A program, with those parts of the head that it uses."""
+def whole(body: str, *, apart: bool = False) -> dict[str, str]:
+    """The files of a program: `program.py`, with what it uses of the head, which may be in a module beside it."""
     head = ast.parse(HEAD)
     segment = partial(ast.get_source_segment, HEAD)
+    imports = "\n".join(segment(node) for node in head.body if isinstance(node, (ast.Import, ast.ImportFrom)))
     defined = {node.name: segment(node) for node in head.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
-    used: dict[str, None] = {}
+    used = _used(body, defined)
+    if not apart:
+        return {PROGRAM: _joined(imports, *used.values(), body)}
+    met = ", ".join(name for name in used if name in _WORD.findall(body))
+    return {
+        PROGRAM: _joined(f"{imports}\nfrom common import {met}", body),
+        "common.py": _joined(imports, *used.values()),
+    }
+
+
+def _used(body: str, defined: dict[str, str]) -> dict[str, str]:
+    """Those of some definitions that are used, by the program or by each other."""
+    used: set[str] = set()
     unseen = [body]
     while unseen:
         words = set(_WORD.findall(unseen.pop()))
-        found = [name for name in defined if name in words and name not in used]
-        used |= dict.fromkeys(found)
+        found = words & defined.keys() - used
+        used |= found
         unseen += [defined[name] for name in found]
-    imports = [segment(node) for node in head.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    return (
-        "\n\n\n".join(["\n".join(imports), *(defined[name] for name in defined if name in used), body.strip()]) + "\n"
-    )
+    return {name: text for name, text in defined.items() if name in used}
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def _indented(text: str, depth: str) -> str:

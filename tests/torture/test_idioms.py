@@ -5,6 +5,7 @@ train as one process does where the global batch is the same (E2).
 
 import random
 import re
+from pathlib import Path
 
 import idioms
 import pytest
@@ -46,14 +47,16 @@ def test_the_contracts_hold(kind, portion, record, is_late, tmp_path):
 
 def performed(program, folder, stage):
     """Whether a program was converted, and what is wrong with it then."""
-    before, after = folder / "before" / "program.py", folder / "after" / "program.py"
-    for version in (before, after):
-        version.parent.mkdir(parents=True)
-    before.write_text(program.text)
-    report = run([str(before)], Options())
+    for name, text in program.files.items():
+        for version in ("before", "after"):
+            (folder / version).mkdir(parents=True, exist_ok=True)
+            (folder / version / name).write_text(text)
+    report = run([str(folder / "before" / name) for name in program.files], Options())
     if not report.changes:
         return False, ""
-    after.write_bytes(report.changes[0].new)
+    for change in report.changes:
+        (folder / "after" / Path(change.path).name).write_bytes(change.new)
+    before, after = (folder / version / idioms.PROGRAM for version in ("before", "after"))
     told = alone(before, after, stage)
     if not program.tags & {"reads again"}:
         told = told or together(program, before, after, stage, compared(report))

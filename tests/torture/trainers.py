@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from idioms import Made, whole
+from idioms import APART, Made, whole
 
 if TYPE_CHECKING:
     import random
@@ -116,7 +116,11 @@ def made(chance: random.Random) -> Made:
     calls += ["trainer.setup()"] * (bool(setup) and not is_own)
     main = _def("main()", ["args = get_args()", "torch.manual_seed(0)", *calls, "trainer.fit(args.epochs)"])
     text = "\n\n".join([*functions, *base, trainer, main, 'if __name__ == "__main__":\n    main()\n'])
-    return Made(whole(text), {part: [*WAYS].index(way) for part, way in ways.items()}, frozenset())
+    return Made(
+        whole(text, apart=chance.random() < APART),
+        {part: [*WAYS].index(way) for part, way in ways.items()},
+        frozenset(),
+    )
 
 
 def _ways(chance: random.Random) -> dict[str, str]:

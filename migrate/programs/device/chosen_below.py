@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
@@ -11,8 +10,8 @@ from migrate.analysis.units import Function
 from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.devices import by_text, device_argument, is_move
 from migrate.programs.device.handed_down import handed_device
+from migrate.programs.device.told_above import told_above
 from migrate.programs.values.conditions import needs
-from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -22,14 +21,13 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
     from migrate.programs.program import Program
 
-_DEEPEST = 4  # calls that hand a name down
-
 
 def cpu_below(facts: Facts, program: Program, units: Container[Unit]) -> tuple[str, frozenset[str]] | None:
     """The condition for the CPU by a device that is chosen below the accelerator's function, or handed to that."""
-    if (below := choice_below(facts, program)) is not None and (above := _above_of(facts, program, below)):
+    assert program.start is not None
+    if (below := choice_below(facts, program)) is not None and (above := told_above(facts, program.start, below)):
         return above
-    inside = {_above_of(facts, program, choice) for choice in _of_objects(facts, program, units)}
+    inside = {told_above(facts, program.start, choice) for choice in _of_objects(facts, program, units)}
     if len(inside) == 1 and (above := inside.pop()) is not None:
         return above
     handed = handed_device(facts, program.start) or _returned(facts, program.start)
@@ -114,47 +112,3 @@ def _of_objects(facts: Facts, program: Program, units: Container[Unit]) -> Itera
 def is_one_of(facts: Facts, node: ast.AST, made: Container[int]) -> bool:
     """Whether a device is made here, or handed on from where it is made; `made` has the ids of these places."""
     return id(node) in made or any(id(value.origin) in made for value in facts.values(node))
-
-
-def _above_of(facts: Facts, program: Program, choice: Choice) -> tuple[str, frozenset[str]] | None:
-    """The condition for the CPU in the names of the function above; None: one of them cannot be told there."""
-    assert choice.cpu is not None
-    assert program.start is not None
-    cpu, needs = choice.cpu, set(choice.needs)
-    for name in sorted({needed.partition(".")[0] for needed in needs} - {"torch"}):
-        above = _above(facts, program.start, choice, name)
-        if above is None:
-            return None
-        cpu = re.sub(rf"(?<![\w.]){name}\b", above, cpu)
-        needs = {re.sub(rf"^{name}\b", above, needed) for needed in needs}
-    return cpu, frozenset(needs) - {"torch", "torch.device"}
-
-
-def _above(facts: Facts, start: Unit, choice: Choice, name: str) -> str | None:
-    """What the function above calls what the home calls so: the argument, passed down by its name."""
-    if (itself := _itself_above(facts, start, choice, name)) is not None:
-        return itself
-    read = (n for s in (choice.outermost, *choice.others) for n in ast.walk(s) if isinstance(n, ast.Name))
-    node: ast.expr | None = next((n for n in read if n.id == name and isinstance(n.ctx, ast.Load)), None)
-    for _ in range(_DEEPEST):
-        if not isinstance(node, ast.Name) or facts.unit(node) is start:
-            break
-        unit = facts.unit(node)
-        if not isinstance(unit, Function) or node.id not in unit.parameter_names:
-            return node.id if unit.module is start.module and node.id in unit.module.names else None
-        given = facts.once(Sources).given(node)
-        is_one = given.complete and len({ast.unparse(expression) for expression in given.expressions}) == 1
-        node = given.expressions[0] if is_one else None
-    return node.id if isinstance(node, ast.Name) and facts.unit(node) is start else None
-
-
-def _itself_above(facts: Facts, start: Unit, choice: Choice, name: str) -> str | None:
-    """What a method above calls the object whose method chooses by what the former has given it: `self.args.cpu`."""
-    unit = choice.unit
-    if not (isinstance(unit, Function) and isinstance(start, Function)) or unit.owner is None or start.owner is None:
-        return None
-    if unit.itself is None or start.itself is None or unit.itself.arg != name or start.owner not in unit.owner.mro():
-        return None
-    given = {binding.target for binding in facts.bindings_in(start)}
-    held = {".".join(need.split(".")[:2]) for need in choice.needs if need.startswith(f"{name}.")}
-    return start.itself.arg if {f"{start.itself.arg}{each[len(name) :]}" for each in held} <= given else None

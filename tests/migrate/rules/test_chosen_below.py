@@ -162,3 +162,85 @@ def test_a_flag_that_something_else_puts_into_the_object_is_asked_by_the_device(
 
     asked = 'self.accelerator = Accelerator(cpu=torch.device(self.device).type == "cpu")'
     assert result.index("self.device = self.choose()") < result.index(asked) < result.index("self.model = ")
+
+
+SOLVER = """
+import argparse
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Solver:
+    def __init__(self, args):
+        self.args = args
+        self.build({handed})
+
+    def build(self{parameter}):
+        {flag}
+        self.device = torch.device({asked})
+        self.model = nn.Linear(4, 3).to(self.device)
+        self.loader = DataLoader(TensorDataset(torch.ones(32, 4), torch.ones(32, 3)), batch_size=4)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def train(self):
+        for x, y in self.loader:
+            loss = ((self.model(x.to(self.device)) - y.to(self.device)) ** 2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        print(loss.device.type)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--no-cuda", action="store_true")
+Solver(parser.parse_args()).train()
+"""
+THERE = "torch.cuda.is_available()"
+#: What is handed down, the parameter, how the flag is kept, what the device goes by, and what the accelerator is asked.
+KEPT = {
+    "a variable": ("args", "args", f"gpu = not args.no_cuda and {THERE}", "gpu", "args.no_cuda"),
+    "an attribute": ("args", "args", f"self.gpu = not args.no_cuda and {THERE}", "self.gpu", "args.no_cuda"),
+    "a setting": ("args", "args", f"args.gpu = not args.no_cuda and {THERE}", "args.gpu", "args.no_cuda"),
+    "a setting of its own": (
+        "", "", f"self.args.gpu = not self.args.no_cuda and {THERE}", "self.args.gpu", "self.args.no_cuda",
+    ),
+    "another name": ("self.args", "o", f"o.gpu = not o.no_cuda and {THERE}", "o.gpu", "self.args.no_cuda"),
+    "two names": ("args", "args", f"no = args.no_cuda\n        gpu = not no and {THERE}", "gpu", "args.no_cuda"),
+    "the flag for the CPU": ("args", "args", f"cpu = args.no_cuda or not {THERE}", "not cpu", "args.no_cuda"),
+    "one that is beside others": (
+        "args", "args", f"gpu = {THERE}", "gpu and not args.no_cuda", "args.no_cuda",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_made_of_a_flag_below_is_asked_by_the_flag_above(convert_text, on_pretended_gpu, name):
+    handed, parameter, flag, gpu, asked = KEPT[name]
+    parameter = f", {parameter}" if parameter else ""
+    _, result = convert_text(
+        SOLVER.format(handed=handed, parameter=parameter, flag=flag, asked=f'"cuda" if {gpu} else "cpu"')
+    )
+
+    assert f"Accelerator(cpu={asked})" in result
+    assert on_pretended_gpu(result) == "cuda\n"
+    assert on_pretended_gpu(result, "--no-cuda") == "cpu\n"
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "gpu = not args.no_cuda\n        if len(args.__dict__) > 3:\n            gpu = False",
+        "gpu = not parser.parse_args().no_cuda",
+        "for gpu in (args.no_cuda, not args.no_cuda):\n            pass",
+    ],
+    ids=["given twice", "asked by a call", "of a loop"],
+)
+def test_a_flag_that_is_not_told_above_is_no_condition(convert_text, on_pretended_gpu, flag):
+    report, result = convert_text(
+        SOLVER.format(handed="args", parameter=", args", flag=flag, asked=f'"cuda" if gpu and {THERE} else "cpu"')
+    )
+
+    assert "Accelerator()" in result
+    assert any("also where not gpu" in finding.message for finding in report.findings)
+    assert on_pretended_gpu(result) == "cuda\n"

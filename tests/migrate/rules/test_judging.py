@@ -53,6 +53,17 @@ STEPS = {
 }
 
 
+#: The number is taken at once.
+AT_ONCE = {
+    "beside rows": "output = model(x)\n            hits += (output > 0).sum().item()\n            "
+    "total += criterion(output, y).item() * len(y)",
+    "alone": "output = model(x)\n            total += criterion(output, y).item()",
+    "around the model's call": "total += criterion(model(x), y).item() * y.size(0)",
+    "as a tensor": "output = model(x)\n            total += criterion(output, y)",
+    "by float": "output = model(x)\n            total += float(criterion(output, y)) * x.size(0)",
+}
+
+
 def _text(step, batch=4):
     return PROGRAM.replace("STEP", f"{step}\n            total += loss.item()").replace("BATCH", str(batch))
 
@@ -71,6 +82,21 @@ def test_two_processes_judge_as_one(convert_text, numbers_printed, name):
 
     one, two = numbers_printed(_text(STEPS[name]), 1), numbers_printed(result, 2)
     assert two == pytest.approx(one, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_a_number_that_has_no_name_is_no_row(convert_text, numbers_printed, name):
+    """Two processes' numbers were gathered: there is no `item()` of two, and the program ended with an error."""
+    before, small = (
+        PROGRAM.replace("STEP", AT_ONCE[name]).replace("BATCH", str(batch)).replace("total = 0.0", "total = hits = 0.0")
+        for batch in (4, 2)
+    )
+    before, small = (text.replace("total / len(test_loader)", "float(total), hits") for text in (before, small))
+    report, result = convert_text(small)
+
+    assert "outputs" not in result
+    assert result.count("accelerator.gather_for_metrics((output") == (name != "around the model's call")
+    assert numbers_printed(result, 2) == pytest.approx(numbers_printed(before, 1), rel=1e-5)
 
 
 @pytest.mark.parametrize(

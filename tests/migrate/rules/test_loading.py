@@ -202,6 +202,17 @@ def test_a_model_that_was_saved_under_another_spelling_is_waited_for(changed):
     )
 
 
+@pytest.mark.parametrize("asked", ["os.path.getsize('end.pt') / 1e6", "os.stat('end.pt').st_size"])
+def test_the_size_of_what_was_saved_is_waited_for(changed, asked):
+    changed(
+        imports="import os",
+        end=(
+            f"torch.save(model.state_dict(), 'end.pt')\nsize = {asked}",
+            f"accelerator.save(accelerator.unwrap_model(model).state_dict(), 'end.pt')\n{WAIT}size = {asked}",
+        ),
+    )
+
+
 def test_a_model_by_its_name_is_not_waited_for(programs, convert_text):
     holes = {
         "imports": "from other import Net, tokenizer",
