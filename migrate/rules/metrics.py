@@ -77,6 +77,7 @@ from migrate.programs.shares.bars import bars_of_samples
 from migrate.programs.shares.joins import apart_shown
 from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
+from migrate.programs.shares.running import running
 from migrate.programs.shares.short_counts import short_counts
 from migrate.programs.shares.undivided import undivided
 from migrate.programs.shares.yielded import yielded
@@ -192,6 +193,7 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     shown += [number.name for number in last if number.shown_inside]
     told = {*shown, *left, *averaged.names}
     shown += [name for name in shown_lists(facts, loop) if name not in told]
+    shown += [name for name in running(facts, loop) if name not in {*told, *shown}]
     shown += dict.fromkeys(bars_of_samples(facts, loop))
     for divided in short_counts(facts, loop, {*told, *(each.name for each in found)}):
         what = f"{ast.unparse(divided)} divides by one less than the batches of a process, which N share out"

@@ -41,6 +41,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.programs.processes.replicas import differs
+from migrate.programs.schedule.ends import ends, is_made_for
 from migrate.programs.schedule.epoch_ends import passed_over
 from migrate.programs.schedule.rates import is_plain_count
 from migrate.programs.schedule.schedulers import Horizon, Pace, counts_given
@@ -116,6 +117,10 @@ def _said(conversion: Conversion, schedule: Schedule) -> str:
 def _beside_length(conversion: Conversion, schedule: Schedule) -> str:
     """What is to be known of one that goes by steps, since its length is measured below prepare."""
     facts, program = conversion.facts, conversion.program
+    ended = ends(facts, conversion.loops, program, Moments(facts, program, conversion.placement.stages))
+    if ended and not is_made_for(facts, schedule, ended):
+        what = f"the training ends by `{ast.unparse(ended[0])}`, after as many steps on N processes"
+        return f"is made for the length of a loader, of which each of N processes has an N-th, and {what}"
     numbers = [each for each in counts_given(facts, schedule) if is_plain_count(facts, program, each)]
     if schedule.named in conversion.prepared_schedulers or not numbers:
         return ""

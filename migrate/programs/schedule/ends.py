@@ -45,14 +45,18 @@ def for_either(
     facts: Facts, planned: Sequence[Schedule], ended: Sequence[ast.expr], moments: Moments
 ) -> Schedule | None:
     """A scheduler that is made for the number that ends the training, or for a length measured before prepare."""
-    asked = facts.once(Sources).behind(ended)
-    names = {path for node in asked if isinstance(node, ast.expr) for path in _paths(node)}
     for schedule in planned:
         is_early = any(False in moments.after(length) for length in schedule.measured)
-        if schedule.pace is Pace.BATCH and is_early:
-            if any(path in names for node in schedule.given for path in _paths(node)):
-                return schedule
+        if schedule.pace is Pace.BATCH and is_early and is_made_for(facts, schedule, ended):
+            return schedule
     return None
+
+
+def is_made_for(facts: Facts, schedule: Schedule, ended: Sequence[ast.expr]) -> bool:
+    """Whether a scheduler is made with something that has a say in when the training ends."""
+    asked = facts.once(Sources).behind(ended)
+    names = {path for node in asked if isinstance(node, ast.expr) for path in _paths(node)}
+    return any(path in names for node in schedule.given for path in _paths(node))
 
 
 def _tests(facts: Facts, loops: Loops, program: Program, moments: Moments, loop: LoopFact) -> Iterator[ast.expr]:
@@ -114,6 +118,7 @@ def _restarts(facts: Facts, carrier: ast.expr) -> bool:
 
 
 def _paths(node: ast.AST) -> Iterator[str]:
-    """The names and attributes in a piece of code, as they are written: of `args.steps` not `args`."""
+    """The names and attributes that a piece of code reads, as they are written: of `args.steps` not `args`."""
     inside = {inner.value for inner in walk(node) if isinstance(inner, ast.Attribute)}
+    inside |= {inner.func for inner in walk(node) if isinstance(inner, ast.Call)}
     return (ast.unparse(inner) for inner in walk(node) if isinstance(inner, _PATHS) and inner not in inside)

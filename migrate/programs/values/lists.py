@@ -115,7 +115,7 @@ def shown(facts: Facts, loop: LoopFact) -> Iterator[str]:
         if not is_share or not all(_is_figure(facts, loop, value) for value in added):
             continue
         asked = [n for n in nodes_of(facts, loop, name) if isinstance(n, ast.expr) and ast.unparse(n) == name]
-        is_shown = any(_is_shown(facts.tree(node).parents, node) for node in asked)
+        is_shown = any(is_asked_for(facts.tree(node).parents, node) for node in asked)
         if is_shown and set_up_before(facts, loop, name) is not None:
             yield name
 
@@ -124,13 +124,13 @@ def _is_figure(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
     return _are_numbers(facts, node) or Scalars(facts, loop).is_mean(node)
 
 
-def _is_shown(parents: Mapping[ast.AST, ast.AST], node: ast.expr) -> bool:
-    """Whether numbers of a list are asked for: not how many there are, nor something that fills it or empties it."""
+def is_asked_for(parents: Mapping[ast.AST, ast.AST], node: ast.expr) -> bool:
+    """Whether a number, or those of a list, are asked for: not how many there are, nor what fills or empties it."""
     above = parents[node]
     if isinstance(above, ast.Call) and node in above.args:
         return not (isinstance(above.func, ast.Name) and above.func.id == "len")
     if isinstance(above, ast.Subscript) and above.value is node and isinstance(above.slice, ast.Slice):
-        return isinstance(above.ctx, ast.Load) and _is_shown(parents, above)
+        return isinstance(above.ctx, ast.Load) and is_asked_for(parents, above)
     return isinstance(above, (ast.FormattedValue, ast.For, ast.comprehension, ast.BinOp, ast.keyword, ast.Tuple))
 
 

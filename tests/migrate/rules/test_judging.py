@@ -92,7 +92,7 @@ def test_a_number_that_has_no_name_is_no_row(convert_text, numbers_printed, name
         for batch in (4, 2)
     )
     before, small = (text.replace("total / len(test_loader)", "float(total), hits") for text in (before, small))
-    report, result = convert_text(small)
+    _, result = convert_text(small)
 
     assert "outputs" not in result
     assert result.count("accelerator.gather_for_metrics((output") == (name != "around the model's call")

@@ -38,7 +38,10 @@ SUMS = {
     "several means": ("loss = torch.stack([(model(x) - y).abs().mean(), (model(x) - y).pow(2).mean()]).sum()", False),
     "several sums": ("loss = torch.stack([(model(x) - y).abs().sum(), (model(x) - y).pow(2).sum()]).sum()", True),
     "a number that is shown beside": (f"loss = nn.functional.mse_loss(model(x), y)\n    print({SUM}.item())", False),
-    "without gradients, shown beside": (f"loss = nn.functional.mse_loss(model(x), y)\n    kept = {SUM}.detach()", False),
+    "without gradients, shown beside": (
+        f"loss = nn.functional.mse_loss(model(x), y)\n    kept = {SUM}.detach()",
+        False,
+    ),
     "not reduced": ("loss = nn.functional.mse_loss(model(x), y, reduce=False, size_average=False).mean()", False),
 }
 
