@@ -275,6 +275,24 @@ def test_a_schedule_over_the_steps_of_the_training_is_not_prepared(unchanged, en
     assert "the steps after which the training ends" in note.message
 
 
+@pytest.mark.parametrize(
+    ("total", "told"),
+    [("2 * len(loader)", True), ("limit or 2 * len(loader)", False)],
+)
+def test_a_schedule_over_a_length_where_the_steps_end_the_training_is_told(convert_text, programs, total, told):
+    """On N processes it has run down after one N-th of the training, and OneCycleLR ends with an error."""
+    before, _ = programs({
+        **IMPORTS,
+        "made": "done, limit = 0, 100",
+        "ready": f"schedule = CosineAnnealingLR(optimizer, {total})",
+        "step": "schedule.step()\ndone += 1\nif done >= limit:\n    break",
+    })  # fmt: skip
+    report, _ = convert_text(before)
+
+    notes = [finding.message for finding in report.of(Kind.NOTE) if finding.code == "MIG118"]
+    assert any("is made for the length of a loader" in n and "`done >= limit`" in n for n in notes) is told, notes
+
+
 MADE_IN_A_FUNCTION = """
 import torch
 from torch.utils.data import DataLoader, TensorDataset

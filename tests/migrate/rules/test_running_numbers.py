@@ -1,0 +1,65 @@
+"""Numbers that run on from step to step and are shown meanwhile: `migrate/programs/shares/running.py`."""
+
+import pytest
+
+PROGRAM = """
+import collections
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.randn(32, 2), torch.randn(32, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+sums = collections.defaultdict(float)
+smooth, mean, count, step, noise = None, 0.0, 0, 0, torch.zeros(1)
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        {grown}
+        loss.backward()
+        optimizer.step()
+        step += 1
+        if step % 4 == 0:
+            print(step, {shown})
+"""
+TOLD = {
+    "a moving average": (
+        "smooth = loss.item() if smooth is None else 0.9 * smooth + 0.1 * loss.item()", "smooth", "smooth shows",
+    ),
+    "in a text": ("mean += 0.1 * (loss.item() - mean)", 'f"{mean:.3f}"', "mean shows"),
+    "a mean that is gone on with": ("mean = (mean * count + loss.item()) / (count + 1); count += 1", "mean", "mean"),
+    "in a dictionary": ('sums["loss"] += loss.item(); sums["n"] += len(x)', 'sums["loss"] / sums["n"]', "sums['loss']"),
+}  # fmt: skip
+SILENT = {
+    "what each step makes": ("loss = loss + 0.1 * (x**2).mean()", "loss.item()"),
+    "what is not shown": ("sums['loss'] += loss.item()", "step"),
+    "what goes by no batch": ("mean += 0.5", "mean"),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_is_shown_of_one_process_is_told(convert_text, name):
+    grown, shown, told = TOLD[name]
+    report, _ = convert_text(PROGRAM.format(grown=grown, shown=shown))
+
+    (found,) = (f.message for f in report.findings if "while this loop runs" in f.message)
+    assert told in found
+    assert "one process's share of the data" in found
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_is_of_a_step_or_of_all_is_not(convert_text, name):
+    grown, shown = SILENT[name]
+    report, _ = convert_text(PROGRAM.format(grown=grown, shown=shown))
+
+    assert report.changes
+    assert not [f.message for f in report.findings if "while this loop runs" in f.message]
+
+
+def test_a_state_that_is_carried_on_is_no_number(convert_text):
+    source = PROGRAM.format(grown="noise = 0.9 * noise + model(x).detach()[:1]", shown="noise.mean().item()")
+    report, _ = convert_text(source)
+
+    assert not [f.message for f in report.findings if "noise show" in f.message]
