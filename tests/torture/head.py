@@ -5,6 +5,7 @@ import argparse
 import collections
 import copy
 import csv
+import itertools
 import logging
 import os
 import shutil
@@ -45,6 +46,15 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.head(self.body(x))
+
+
+class Mlp(nn.Module):
+    def __init__(self, inputs, outputs, width=8):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(inputs, width), nn.Tanh(), nn.Linear(width, outputs))
+
+    def forward(self, x):
+        return self.layers(x)
 
 
 class Smoothed(nn.Module):
@@ -157,6 +167,12 @@ def adjust_learning_rate(optimizer, epoch, args):
     lr = args.lr * (0.1 ** (epoch // 2))
     for param_group in optimizer.param_groups:
         param_group["lr"] = lr
+
+
+def update_average(net, average, decay):
+    with torch.no_grad():
+        for fast, slow in zip(net.parameters(), average.parameters()):
+            slow.data.mul_(decay).add_(fast.data, alpha=1 - decay)
 
 
 def to_device(batch, device):

@@ -52,29 +52,39 @@ class Made:
 
 
 @cache
+def parts_of(name: str) -> dict[str, list[dict]]:
+    """The ways of each part that a file has."""
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
 def parts() -> dict[str, list[dict]]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    """The ways of each part of a program of one model."""
+    return parts_of("idioms.toml")
 
 
 def made(chance: random.Random) -> Made:
     """A program of ways that chance takes."""
-    ways = {name: chance.randrange(len(each)) for name, each in parts().items()}
-    taken = [parts()[name][number] for name, number in ways.items()]
+    return of(chance, parts(), WHOLE)
+
+
+def of(chance: random.Random, parts: dict[str, list[dict]], whole_of: dict[str, str]) -> Made:
+    """A program of such parts, in the order in which what is the same in all has them."""
+    ways = {name: chance.randrange(len(each)) for name, each in parts.items()}
+    taken = [parts[name][number] for name, number in ways.items()]
     tags = frozenset(tag for way in taken for tag in way.get("tags", ()))
-    holes = WHOLE | {hole: text for way in taken for hole, text in way.items() if hole != "tags"}
+    holes = whole_of | {hole: text for way in taken for hole, text in way.items() if hole != "tags"}
     body = f"{holes['program'].strip()}\n"
     while _HOLE.search(body):
         body = _HOLE.sub(lambda found: _indented(holes.get(found[2], ""), found[1]), body)
+    for name, text in holes.items():
+        body = body.replace(f"%{name}%", text)
     body = body.replace("@", "self." if "class" in tags else "")
     return Made(whole(body, apart=chance.random() < APART), ways, tags)
 
 
 def whole(body: str, *, apart: bool = False) -> dict[str, str]:
     """The files of a program: `program.py`, with what it uses of the head, which may be in a module beside it."""
-    head = ast.parse(HEAD)
-    segment = partial(ast.get_source_segment, HEAD)
-    imports = "\n".join(segment(node) for node in head.body if isinstance(node, (ast.Import, ast.ImportFrom)))
-    defined = {node.name: segment(node) for node in head.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    imports, defined = _head()
     used = _used(body, defined)
     if not apart:
         return {PROGRAM: _joined(imports, *used.values(), body)}
@@ -82,6 +92,16 @@ def whole(body: str, *, apart: bool = False) -> dict[str, str]:
     return {
         PROGRAM: _joined(f"{imports}\nfrom common import {met}", body),
         "common.py": _joined(imports, *used.values()),
+    }
+
+
+@cache
+def _head() -> tuple[str, dict[str, str]]:
+    """The imports of the head, and its classes and functions by their names."""
+    head, segment = ast.parse(HEAD), partial(ast.get_source_segment, HEAD)
+    imports = "\n".join(segment(node) for node in head.body if isinstance(node, (ast.Import, ast.ImportFrom)))
+    return imports, {
+        node.name: segment(node) for node in head.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))
     }
 
 

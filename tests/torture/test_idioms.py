@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import idioms
+import pairs
 import pytest
 import trainers
 from asked import RUNS, SEED
@@ -19,13 +20,17 @@ from migrate.pipeline import run
 pytestmark = pytest.mark.torture
 PORTIONS = 4
 FROZEN = ["--lr", "0"]
-TOLD = {idioms: "common ways of each part", trainers: "where a trainer makes its parts"}
+TOLD = {
+    idioms: "common ways of each part",
+    pairs: "two models that train each other, or one by the other",
+    trainers: "where a trainer makes its parts",
+}
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 CLOSE = 2e-3
 
 
 @pytest.mark.parametrize("portion", range(PORTIONS))
-@pytest.mark.parametrize("kind", [idioms, trainers], ids=["idioms", "trainers"])
+@pytest.mark.parametrize("kind", TOLD, ids=[kind.__name__ for kind in TOLD])
 def test_the_contracts_hold(kind, portion, record, is_late, tmp_path):
     chance = random.Random(f"{SEED} {kind.__name__} {portion}")  # noqa: S311 (a choice, not a secret)
     counts = dict.fromkeys(("programs", "refused", "hold", "fail"), 0)
