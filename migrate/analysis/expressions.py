@@ -236,7 +236,7 @@ def _comprehension(
         keys = rounds.keep_keys(state, node, made, frame, evaluate)
         turns = rounds.of_comprehension(state, node, frame, evaluate)
     else:
-        turns = rounds.of_list(state, node, frame, evaluate) if isinstance(node, ast.ListComp) else None
+        turns = None if isinstance(node, ast.SetComp) else rounds.of_list(state, node, frame, evaluate)
     if turns is not None:
         return _by_key(state, node, made, turns, frame)
     inner = replace(frame, names=dict(frame.names), around=frame, is_sure=False)

@@ -58,26 +58,44 @@ def of_comprehension(state: State, node: ast.DictComp, frame: Frame, evaluate: E
     return _turns(state, node, first.iter, names, frame, evaluate)
 
 
-def of_list(state: State, node: ast.ListComp, frame: Frame, evaluate: Evaluate) -> list[Turn] | None:
+def of_list(state: State, node: ast.ListComp | ast.GeneratorExp, frame: Frame, evaluate: Evaluate) -> list[Turn] | None:
     """The rounds of a comprehension that makes a list of objects, `[Net() for _ in range(3)]`; None: not told apart.
 
     They are told apart by their positions, where it goes over a range that is written out, or over a list of which the
-    positions are known.
+    positions are known. So are models that are only handed on: `first, second = [net.to(device) for net in (a, b)]`.
     """
     first = node.generators[0]
     is_plain = len(node.generators) == 1 and not first.is_async and not first.ifs
     if not is_plain or not isinstance(first.target, ast.Name) or not _is_given_once(node, [first.target]):
         return None
-    if any(isinstance(part, ast.NamedExpr) for part in walk(node)) or not _makes(state, node.elt, frame, evaluate):
+    makes = isinstance(node, ast.ListComp) and _makes(state, node.elt, frame, evaluate)
+    if any(isinstance(part, ast.NamedExpr) for part in walk(node)) or not (
+        makes or _hands_on(node.elt, first.target.id)
+    ):
         return None
     source = evaluate(state, first.iter, frame)
     given = _in_range(first.iter) or _at_positions(state, first.iter, source)
+    if not makes and not (given and all(value.role is Role.MODEL for held in given for value in held)):
+        return None
     if not given or len(given) > _MOST:
         return None if given or source or state.settled else []  # it may still become known
     name = first.target
     keys = [{name.id: str(n)} if isinstance(first.iter, ast.Call) else {} for n in range(len(given))]
     rounds = [_round(state, node, str(n), frame) for n in range(len(given))]
     return [Turn(each, key, ((name, held),)) for each, key, held in zip(rounds, keys, given, strict=True)]
+
+
+def _hands_on(node: ast.expr, name: str) -> bool:
+    """`net`, `net.to(device).eval()`, `nn.DataParallel(net)`: what a name holds, what a method gives, or a wrapper."""
+    while isinstance(node, ast.Call):
+        node = node.args[0] if node.args and not _is_method_of(node, name) else getattr(node.func, "value", node.func)
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_method_of(node: ast.Call, name: str) -> bool:
+    return isinstance(node.func, ast.Attribute) and any(
+        isinstance(part, ast.Name) and part.id == name for part in walk(node.func)
+    )
 
 
 def _in_range(over: ast.expr) -> list[Values]:
@@ -166,7 +184,7 @@ def _turns(
     return turns
 
 
-def _round(state: State, node: ast.DictComp | ast.ListComp | ast.For, key: str, frame: Frame) -> Round:
+def _round(state: State, node: ast.expr | ast.For, key: str, frame: Frame) -> Round:
     where = (node, key, frame.round or frame.unit)
     if where not in state.rounds:
         state.rounds[where] = Round(node, key, frame.unit, frame.round)
@@ -180,7 +198,7 @@ def _names(target: ast.expr) -> list[ast.Name]:
     return names if len(names) == len(parts) <= 2 else []
 
 
-def _is_given_once(node: ast.DictComp | ast.ListComp | ast.For, names: list[ast.Name]) -> bool:
+def _is_given_once(node: ast.expr | ast.For, names: list[ast.Name]) -> bool:
     """Whether the name of the key is the key wherever it stands inside."""
     name = names[0].id
     stored = [part for part in walk(node) if isinstance(part, ast.Name) and part.id == name]

@@ -51,7 +51,7 @@ from migrate.programs.prepare.later import after_the_first
 from migrate.programs.prepare.own_batches import asked_by_loader
 from migrate.programs.prepare.placement import Placement
 from migrate.programs.prepare.renewed import unscaled_for_each
-from migrate.programs.prepare.several import several, something_else
+from migrate.programs.prepare.several import given_together, several, something_else
 from migrate.programs.prepare.wrapped_before import wrapped_before
 from migrate.programs.processes.agreement import Agreement, agreements
 from migrate.programs.processes.replicas import ON_CPU
@@ -262,6 +262,7 @@ def _in_the_way(wanted: Arrangement, by_hand: ByHand, placement: Placement, pack
     yield from out_of_step(facts, loops, program, package)
     yield from made_before(facts, program, placement)
     yield from several(facts, program, wanted.loaders, placement)
+    yield from given_together(facts, program, wanted.loaders)
     yield from kept_from_gpu(facts, program, placement.cpu)
     yield from _unprepared(facts, loops, program, (*wanted.loaders, *program.models), units, stages)
     yield from after_the_first(facts, loops, program, units, stages, prepared)

@@ -39,6 +39,29 @@ def several(facts: Facts, program: Program, loaders: tuple[Named, ...], placemen
                 break
 
 
+def given_together(facts: Facts, program: Program, loaders: tuple[Named, ...]) -> Iterator[Refusal]:
+    """Names that one statement gives several objects, of which it is not known which gets which.
+
+    `first, second = map(lambda net: net.to(device), (first, second))`: one would be taken for both of them.
+    """
+    for named in (*loaders, *program.models, *program.optimizers, *program.schedulers):
+        for statement in named.statements if len(named.origins) > 1 else ():
+            unpacking = (b for b in facts.bindings if b.statement is statement and _is_unpacked(statement, b.target))
+            held = {b.target: origins(b.values, named.role) & named.origins for b in unpacking}
+            alike = sorted(target for target, mine in held.items() if len(mine) > 1)
+            if len(alike) > 1:
+                why = f"{' and '.join(alike)} get their objects here, and it is not seen which of them gets which"
+                yield Refusal(statement, "MIG104", why, "give each of them its object by a statement of its own")
+                return
+
+
+def _is_unpacked(statement: ast.stmt, target: str) -> bool:
+    """Whether a statement gives a target a part of what it has: `a, b = both`."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    several = (each for each in targets if isinstance(each, (ast.Tuple, ast.List)))
+    return any(ast.unparse(part) == target for each in several for part in each.elts)
+
+
 def something_else(facts: Facts, program: Program) -> Iterator[Refusal]:
     """Names under which there is a model in one turn of a loop, and an object of another kind in the next."""
     for named in program.models:

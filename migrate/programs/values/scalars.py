@@ -38,7 +38,9 @@ class Scalars:
 
     def __init__(self, facts: Facts, loop: LoopFact) -> None:
         self._facts = facts
-        starts = {call: call.func.value for call in loop.backwards if isinstance(call.func, ast.Attribute)}
+        starts = {
+            call: _unscaled(facts, call.func.value) for call in loop.backwards if isinstance(call.func, ast.Attribute)
+        }
         self._losses = {start.id for start in starts.values() if isinstance(start, ast.Name)}
         self._own_losses = {
             start.id for call, start in starts.items() if isinstance(start, ast.Name) and facts.unit(call) is loop.unit
@@ -226,6 +228,12 @@ class Scalars:
         if isinstance(value, ast.Call) and self._facts.called(value) & _OF_MANY:
             return one(self.grown(argument, name, depth) for argument in value.args)
         return self.kind(value, depth)
+
+
+def _unscaled(facts: Facts, start: ast.expr) -> ast.expr:
+    """The loss that a scaler is handed: `scaler.scale(loss)`."""
+    is_scaled = isinstance(start, ast.Call) and Role.SCALER in roles(facts.receiver(start))
+    return start.args[0] if is_scaled and isinstance(start, ast.Call) and start.args else start
 
 
 def _of(operator: ast.operator, *sides: Scalar | None) -> Scalar | None:
