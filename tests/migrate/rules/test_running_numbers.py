@@ -63,3 +63,18 @@ def test_a_state_that_is_carried_on_is_no_number(convert_text):
     report, _ = convert_text(source)
 
     assert not [f.message for f in report.findings if "noise show" in f.message]
+
+
+def test_a_list_of_losses_that_a_scaler_scales_is_told(convert_text):
+    source = PROGRAM.format(grown="losses.append(loss.detach().cpu())", shown="torch.stack(losses).mean()")
+    source = source.replace("loss.backward()", "scaler.scale(loss).backward()").replace(
+        "optimizer.step()", "scaler.step(optimizer)\n        scaler.update()"
+    )
+    source = source.replace("sums = coll", "losses, scaler = [], torch.amp.GradScaler('cuda')\nsums = coll")
+    source = source.replace("nn.functional.mse_loss(model(x), y)", "measured(nn.MSELoss(), model(x), y)").replace(
+        "\nloader =",
+        "\ndef measured(criterion, out, y):\n    return criterion(out, y) + 0.01 * out.abs().mean()\n\nloader =",
+    )
+    report, _ = convert_text(source)
+
+    assert any("while this loop runs, losses shows" in finding.message for finding in report.findings)
