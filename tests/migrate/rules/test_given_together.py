@@ -1,4 +1,4 @@
-"""Models that one statement gives their names: told apart, or else refused (`analysis/rounds.py`, `prepare/several.py`)."""
+"""Models that one statement gives their names: told apart, or refused (`analysis/rounds.py`, `prepare/several.py`)."""
 
 import pytest
 
