@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import DEVICE_TEXT
@@ -298,7 +299,11 @@ def _is_unknown(facts: Facts, node: ast.expr) -> bool:
 
 
 def _says_dtype(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) or any(word in ast.unparse(node) for word in ("dtype", "torch.", ".device"))
+    return isinstance(node, ast.Constant) or bool(_DTYPE.search(ast.unparse(node)))
+
+
+#: A dtype, or the device of a tensor; what asks for GPUs is neither.
+_DTYPE = re.compile(r"dtype|\.device|\btorch\.(?!cuda\.|backends\.|device\b|accelerator\.)")
 
 
 def is_switched(facts: Facts, node: ast.Call) -> bool:

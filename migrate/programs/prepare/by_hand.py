@@ -75,7 +75,7 @@ class ByHand:
         The program's own go on there, and so do those that are prepared where the program goes on by hand.
         """
         mixed = self._mixed_beside(prepared)
-        accumulated = self._accumulated_beside(facts, loops, prepared)
+        accumulated = _beside_scaling(mixed, self._accumulated_beside(facts, loops, prepared))
         is_same = mixed is self.mixed and accumulated is self.accumulated
         return self if is_same else ByHand(mixed, accumulated)
 
@@ -137,4 +137,9 @@ def decide(facts: Facts, loops: Loops, program: Program) -> ByHand:
         accumulated = accumulated.by_hand(
             "gradients are clipped after every backward, not only where they are complete"
         )
-    return ByHand(mixed, accumulated)
+    return ByHand(mixed, _beside_scaling(mixed, accumulated))
+
+
+def _beside_scaling(mixed: precision.Mixed, accumulated: windows.Accumulated) -> windows.Accumulated:
+    """The program's own scaler unscales gradients and goes on in each call: it must be called where a window ends."""
+    return accumulated.by_hand("the program goes on scaling its losses by hand") if mixed.kept else accumulated

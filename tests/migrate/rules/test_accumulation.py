@@ -237,3 +237,17 @@ def test_a_prepared_scheduler_that_is_stepped_in_every_micro_step_keeps_it_by_ha
     if stays:
         remark(report, before, "MIG108", "if ", ("scheduler is stepped in every micro-step",), Kind.NOTE)
     assert numbers_printed(result, 1) == numbers_printed(before, 1)
+
+
+def test_where_losses_are_scaled_by_hand_windows_stay_by_hand(convert_text, remark):
+    """`unscale_` and `update` ran in every micro-step: on a GPU the gradients of a window were of two scales."""
+    step = "    scaler.unscale_(optimizer)\n    scaler.step(optimizer)\n    scaler.update()\n    optimizer.zero_grad()"
+    window = micro(LOSS, LAST, step=step, backward="scaler.scale(loss / steps).backward()")
+    made = 'scaler = None\nscaler = torch.amp.GradScaler("cuda")\nfor epoch'
+    before = whole(BEFORE.replace("for epoch", made), window)
+    report, result = convert_text(before)
+
+    remark(report, before, "MIG106", "GradScaler", ("goes on scaling its losses by hand",), Kind.NOTE)
+    remark(report, before, "MIG108", "if ", ("goes on scaling its losses by hand",), Kind.NOTE)
+    assert "accumulate(" not in result
+    assert "accelerator.backward(scaler.scale(loss / steps))" in result
