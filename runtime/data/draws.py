@@ -45,7 +45,7 @@ class Draws:
         return kept
 
     def restore(self, kept: State) -> None:
-        """Take all of them to where `kept` was taken."""
+        """Take all of them, or those that `kept` has, to where it was taken."""
         self.restore_everybodys(kept)
         self.restore_own(kept)
 
@@ -69,7 +69,8 @@ class Draws:
     @staticmethod
     def restore_everybodys(kept: State) -> None:
         """Take back those that the whole program draws from."""
-        torch.set_rng_state(kept["torch"])
+        if "torch" in kept:
+            torch.set_rng_state(kept["torch"])
         if "python" in kept:
             version, numbers, gauss = kept["python"]
             random.setstate((version, tuple(numbers), gauss))

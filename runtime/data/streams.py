@@ -1,4 +1,4 @@
-"""Feeds whose batches cannot be planned by index: every rank reads what there is and keeps its share."""
+"""Feeds whose batches cannot be planned by index: every rank reads what there is, in one order, and keeps its share."""
 
 from __future__ import annotations
 
@@ -9,15 +9,39 @@ from typing import Any
 
 from torch.utils.data import DataLoader
 
+from runtime.data.draws import Draws
 from runtime.data.feeds import Dealing, Feed, Steps, one, settings_of
 from runtime.data.passes import Purpose
 from runtime.data.plan import Share, deal_whole, own_rows, share_of, whole_batch
 from runtime.data.rows import cut_up, row_count
+from runtime.data.unison import Unison, warn_if_apart
 from runtime.world import World
 
 
-class Stream(Feed):
-    """An iterable data set, which every rank reads from start to end."""
+class Read(Feed):
+    """What every rank reads from start to end."""
+
+    def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
+        super().__init__(base, world, dealing)
+        self._draws = Draws(base, with_others=True)
+        self._is_compared = False
+
+    def _items(self, loader: DataLoader[Any], *, are_own: bool = False) -> Iterator[Any]:
+        """The same on every rank, but for those that hold the rank's own rows only."""
+        items = Unison(self._draws, self.world, lambda: iter(loader))
+        return items if are_own or self._is_compared else self._compared(items)
+
+    def _compared(self, items: Iterator[Any]) -> Iterator[Any]:
+        """The same, after a look at the first of them: once."""
+        first = list(islice(items, 1))
+        self._is_compared = True
+        warn_if_apart(self.world, first, type(self.base.dataset).__name__)
+        yield from first
+        yield from items
+
+
+class Stream(Read):
+    """An iterable data set."""
 
     def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
         super().__init__(base, world, dealing)
@@ -29,25 +53,34 @@ class Stream(Feed):
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
         rank, world, even = self.world.rank, self.world.size, self.dealing.even
         if purpose is Purpose.WHOLE:
-            return _whole(_after(iter(self.base), since, 0)[0], self.world)
+            return _whole(_after(self._items(self.base), since, 0)[0], self.world)
         if self.base.batch_size is None:
-            samples, skip = _after(iter(self.base), since, world)
+            samples, skip = _after(self._items(self.base), since, world)
             return deal_whole(samples, rank, world, even=even, count=one, skip=skip)
-        cut = self.shares_out(purpose)
-        if cut not in self._inner:
-            self._inner[cut] = self._loader()
-        self._inner[cut].collate_fn = self._collating(cut)  # a script may have given the loader another one
-        batches, skip = _after(iter(self._inner[cut]), since, 0 if cut else world)
-        if cut:
-            return ((batch, share_of(count, world)) for count, batch in batches)
-        return self._dealt(batches, skip)
+        return self._cut(since) if self.shares_out(purpose) else self._dealt(since)
 
     @property
     def _collates_late(self) -> bool:
-        """Whether dealt batches are collated by the process that has them, and not by workers, which cannot know it."""
+        """Whether batches are collated by the process that has them, and not by workers, which cannot know it.
+
+        What is drawn then is drawn by that process alone, which is not to change what all of them read.
+        """
         return not self.base.num_workers and not self.base.pin_memory
 
-    def _dealt(self, batches: Iterator[Any], skip: int) -> Steps:
+    def _cut(self, since: int) -> Steps:
+        rank, world = self.world.rank, self.world.size
+        is_late, collate = self._collates_late, self.base.collate_fn
+        loader = self._loader(_CollateRows(_as_they_are) if is_late else _CollateRows(collate, rank, world))
+        batches, _ = _after(self._items(loader, are_own=not is_late), since, 0)
+        if is_late:
+            return ((collate(own_rows(samples, rank, world)), share_of(count, world)) for count, samples in batches)
+        return ((batch, share_of(count, world)) for count, batch in batches)
+
+    def _dealt(self, since: int) -> Steps:
+        is_late, collate = self._collates_late, self.base.collate_fn
+        batches, skip = _after(
+            self._items(self._loader(_CollateRows(_as_they_are if is_late else collate))), since, self.world.size
+        )
         dealt = deal_whole(
             batches,
             self.world.rank,
@@ -57,17 +90,16 @@ class Stream(Feed):
             count=lambda counted: int(counted[0]),
             skip=skip,
         )
-        if self._collates_late:
-            return ((self.base.collate_fn(samples), share) for (_, samples), share in dealt)
-        return ((batch, share) for (_, batch), share in dealt)
+        return ((collate(batch) if is_late else batch, share) for (_, batch), share in dealt)
 
-    def _collating(self, cut: bool) -> _CollateRows:
-        collate = _as_they_are if not cut and self._collates_late else self.base.collate_fn
-        return _CollateRows(collate, *((self.world.rank, self.world.size) if cut else (0, 1)))
-
-    def _loader(self) -> DataLoader[Any]:
-        base = self.base
-        return DataLoader(base.dataset, batch_size=base.batch_size, drop_last=base.drop_last, **settings_of(base))
+    def _loader(self, collate: _CollateRows) -> DataLoader[Any]:
+        """The loader with what collates its batches; workers that persist are those of one that cuts, or deals."""
+        base, cuts = self.base, collate.world > 1
+        if cuts not in self._inner:
+            settings = {**settings_of(base), "batch_size": base.batch_size, "drop_last": base.drop_last}
+            self._inner[cuts] = DataLoader(base.dataset, **settings)
+        self._inner[cuts].collate_fn = collate  # a script may have given the loader another one
+        return self._inner[cuts]
 
 
 def _after(items: Iterator[Any], since: int, keep: int) -> tuple[Iterator[Any], int]:
@@ -93,22 +125,22 @@ def _as_they_are(samples: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _CollateRows:
-    """Collates one rank's rows of a batch, and says how many rows the batch has. Workers pickle it."""
+    """Collates a batch, or one rank's rows of it, and says how many rows the batch has. Workers pickle it."""
 
     collate: Callable[[Any], Any]
-    rank: int
-    world: int
+    rank: int = 0
+    world: int = 1
 
     def __call__(self, samples: list[Any]) -> tuple[int, Any]:
         return len(samples), self.collate(own_rows(samples, self.rank, self.world))
 
 
-class Opaque(Feed):
+class Opaque(Read):
     """A loader with an `__iter__` of its own; its batches can only be looked at from outside."""
 
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
         is_cut = self.shares_out(purpose)
-        batches, skip = _after(iter(self.base), since, 0 if is_cut else self.world.size)
+        batches, skip = _after(self._items(self.base), since, 0 if is_cut else self.world.size)
         if purpose is Purpose.WHOLE:
             return _whole(batches, self.world)
         if is_cut:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+from contextlib import nullcontext
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from ranks import run_ranks
@@ -113,3 +116,129 @@ def test_a_stream_that_fails_has_given_what_it_had():
     with pytest.raises(OSError, match="the connection is gone"):
         next(batches)
     assert due == [False, True, False]
+
+
+DRAWS = {
+    "random": lambda size: random.sample(range(size), size),
+    "numpy": lambda size: np.random.permutation(size).tolist(),  # noqa: NPY002  what scripts use
+    "torch": lambda size: torch.randperm(size).tolist(),
+}
+
+
+class Shuffled(IterableDataset):
+    """Keeps a few in a buffer, and draws with every sample which of them comes next."""
+
+    def __init__(self, draw):
+        self.draw = draw
+
+    def __iter__(self):
+        buffer = []
+        for number in range(20):
+            buffer.append(number)
+            if len(buffer) == 4:
+                yield buffer.pop(DRAWS[self.draw](4)[0])
+        yield from buffer
+
+
+class Own(DataLoader):
+    """Has an order of its own, which it draws when it is iterated."""
+
+    def __iter__(self):
+        for number in DRAWS["random"](20):
+            yield torch.tensor([number])
+
+
+def seeded(seed):
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002  as above
+    torch.manual_seed(seed)
+
+
+def drawn_orders(draw, options):
+    """The samples of two epochs, while each process draws as many numbers of its own as it likes."""
+    accelerator = Accelerator(cpu=True, split_batches=options.pop("split_batches", False))
+    seeded(accelerator.process_index)
+    data = Shuffled(draw)
+    loader = accelerator.prepare(Own(range(20)) if draw == "own" else DataLoader(data, 2, **options))
+    epochs = []
+    for _ in range(2):
+        epochs.append([])
+        for batch in loader:
+            epochs[-1].append(batch.tolist())
+            for _ in range(accelerator.process_index * 3 + 1):
+                (random.random(), np.random.rand(), torch.rand(1))  # noqa: NPY002, S311  as above
+    return epochs
+
+
+@pytest.mark.parametrize(
+    ("draw", "options"),
+    [
+        *((draw, {}) for draw in (*DRAWS, "own")),
+        ("torch", {"split_batches": True}),
+        ("random", {"num_workers": 1, "multiprocessing_context": "fork"}),
+    ],
+)
+def test_a_stream_that_shuffles_is_read_in_one_order_by_all(draw, options):
+    """Each process drew an order of its own, and took its share of that: samples came twice, or not at all."""
+    for mine, other in zip(*run_ranks(drawn_orders, 2, draw, options), strict=True):
+        assert sorted(number for batch in (*mine, *other) for number in batch) == list(range(20))
+
+
+def masked(samples):
+    """A collate_fn that draws for each of its rows."""
+    return torch.tensor(samples) * 1000 + int(torch.randint(1000, (len(samples),))[0])
+
+
+def collated_while_shuffling(split):
+    accelerator = Accelerator(cpu=True, split_batches=split)
+    loader = accelerator.prepare(DataLoader(Shuffled("torch"), 3, collate_fn=masked))
+    return [number // 1000 for batch in loader for number in batch.tolist()]
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_what_a_process_draws_for_its_own_rows_does_not_change_the_order(split):
+    mine, other = run_ranks(collated_while_shuffling, 2, split)
+    assert sorted({*mine, *other}) == list(range(20))
+    assert len(mine) + len(other) == (20 if split else 23)  # dealt, the last round is completed
+
+
+def test_a_generator_that_only_a_stream_draws_from_goes_on_as_on_one_process():
+    alone = run_ranks(plain_orders, 1)[0]
+    assert run_ranks(plain_orders, 2) == [alone, alone]
+
+
+def plain_orders():
+    """What comes of two epochs that are drawn with `random` alone."""
+    accelerator = Accelerator(cpu=True)
+    random.seed(accelerator.process_index)
+    loader = accelerator.prepare(DataLoader(Shuffled("random"), 2))
+    return [batch.tolist() for _ in range(2) for batch in accelerator.whole_batches(loader)]
+
+
+class Apart(IterableDataset):
+    """Draws its order from a generator of its own, or gives each process its part without saying so."""
+
+    def __init__(self, order):
+        self.order = order
+
+    def __iter__(self):
+        yield from self.order
+
+
+def read_apart(is_alike, split):
+    accelerator = Accelerator(cpu=True, split_batches=split)
+    own = random.Random(1 if is_alike else accelerator.process_index)  # noqa: S311  no secret
+    loader = accelerator.prepare(DataLoader(Apart(own.sample(range(20), 20)), 2))
+    with (
+        pytest.warns(UserWarning, match="different first samples of a Apart")
+        if not is_alike and (accelerator.is_main_process)
+        else nullcontext()
+    ):
+        list(loader)
+    list(loader)  # told once
+
+
+@pytest.mark.parametrize("is_alike", [True, False])
+@pytest.mark.parametrize("split", [True, False])
+def test_processes_that_read_different_samples_are_told(is_alike, split):
+    run_ranks(read_apart, 2, is_alike, split)
