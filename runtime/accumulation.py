@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from torch import nn
 from torch.optim import Optimizer
 
-from runtime.data.passes import Passes
+from runtime.data.passes import Pass, Passes
 from runtime.unheld import Unheld
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class Accumulation:
         self._length: int | None = None  # of the window that goes on, if it is such a one
         self._nothing = nullcontext()
         self._unheld = Unheld(passes.rank)
-        self._is_told_of_clipping = False
+        self._within: Pass | None = None  # that the last micro-step was in
+        self._is_told_of_clipping = self._is_told_of_steps = False
         self.is_divided = False  # whether `backward` has divided a loss
 
     def hold(self, optimizer: Optimizer) -> Callable[[], None]:
@@ -81,6 +82,20 @@ class Accumulation:
             )
         self._is_told_of_clipping = True
 
+    def say_left_out(self) -> None:
+        """Told once: a step is left out in a loop that has no micro-steps, for a window that another one has begun."""
+        is_another = self._within is not None and self._within.is_over and self._passes.current is not None
+        if is_another and not self._is_told_of_steps and self._passes.rank == 0:
+            from runtime.watch.places import levels_to_script  # as above
+
+            warnings.warn(
+                "optimizer.step() is left out: a window of accumulate() is not complete, the loop that began it was "
+                "left, and this one runs none. Write `with accelerator.accumulate(model):` in it, or set "
+                "accelerator.sync_gradients = True before.",
+                stacklevel=levels_to_script(),
+            )
+        self._is_told_of_steps = self._is_told_of_steps or is_another
+
     def say_outside(self, name: str, times: int) -> None:
         """Told at the first step of a scheduler that counts samples, if no loop over a prepared loader goes on."""
         if self._passes.current is None and self._passes.rank == 0:
@@ -111,7 +126,7 @@ class Accumulation:
             self._unheld.look(key, models, is_inside=count % self.steps != 0)
         if self._is_exact:
             self._measure(key, count)
-        current = self._passes.current
+        current = self._within = self._passes.current
         if self._ends_with_pass and current is not None and current.is_last:
             self._counts[key] = 0
             self.is_due = True

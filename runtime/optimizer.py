@@ -33,6 +33,7 @@ def hold_back(optimizer: Optimizer, precision: Precision, accumulation: Accumula
 
     def step(self: Optimizer, *arguments: Any, **options: Any) -> Any:
         if not accumulation.is_due:
+            accumulation.say_left_out()
             return None
         call = partial(run, *arguments, **options)
         has_closure = any(value is not None for value in (*arguments, *options.values()))

@@ -214,13 +214,13 @@ class GradientState:
     @property
     def in_dataloader(self) -> bool:
         """Whether a pass over a prepared loader is going on."""
-        return self._passes.current is not None
+        return self._passes.position is not None
 
     @property
     def end_of_dataloader(self) -> bool:
         """Whether the innermost pass is in its last step."""
-        current_pass = self._passes.current
-        return current_pass is not None and current_pass.is_last
+        step, steps = self._passes.position or (None, -1)
+        return step == steps
 
     @property
     def remainder(self) -> int:

@@ -67,6 +67,7 @@ class Source:
             draws = self.place.now()
             original = self.feed.original()
             self.place.begin(draws, Purpose.TRAINING, 0, original)
+            self.passes.begin_direct(original, partial(self.feed.steps, Purpose.TRAINING))
             return original
         self.last_purpose = purpose = purpose or self.passes.purpose()
         if restored is None:

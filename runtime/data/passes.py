@@ -1,14 +1,16 @@
 """Which passes over prepared loaders are going on, and where they stand.
 
 A pass begins with its first batch and ends when its loop does: exhausted, left with `break`, or by an exception. During
-the body of the last step it is still there. Passes nest (a validation in the middle of an epoch); the innermost counts.
-Loops are the program's, not an accelerator's: one that is made somewhere else in the program knows of them, too.
+the body of the last step it is still there. Passes nest (a validation in the middle of an epoch) or take turns (iterators
+that a script goes on with by hand); the one that went on last counts, as the innermost. Loops are the program's, not an accelerator's: one that is made somewhere else in the program knows of them, too.
 """
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -28,7 +30,7 @@ class Purpose(Enum):
 class Pass:
     """One pass over a prepared loader: the step it is in."""
 
-    __slots__ = ("_since", "added", "rows", "share", "step", "steps", "weight")
+    __slots__ = ("_since", "added", "is_over", "rows", "share", "step", "steps", "weight")
 
     def __init__(self, steps: int | None) -> None:
         self.rows = 0  # of this process in the steps before those of `share`, where batches are shared out by rows
@@ -36,6 +38,7 @@ class Pass:
         self._since = 0
         self.steps = steps  # planned; None if nobody can know
         self.step = 0
+        self.is_over = False
         self.share: Share | None = None  # None: what the other ranks hold is not known
         self.weight = 1.0
 
@@ -53,7 +56,8 @@ class Pass:
         self._since = self.step
 
 
-_going_on: list[Pass] = []  # in this process, outermost first; a pass that is over takes itself out
+_going_on: list[Pass] = []  # in this process, the one that went on last at the end; one that is over takes itself out
+_Direct = tuple[weakref.ref[Any], Callable[[], int | None]]  # an iterator of PyTorch's own, and how many steps it has
 
 
 class Passes:
@@ -63,6 +67,7 @@ class Passes:
         self.rank = rank
         self.last: Pass | None = None  # that has ended
         self.models: list[nn.Module] = []  # prepared models without wrappers, whose mode may be another
+        self._direct: list[_Direct] = []
 
     @property
     def current(self) -> Pass | None:
@@ -83,12 +88,28 @@ class Passes:
             return Purpose.EVALUATION
         return Purpose.TRAINING
 
+    @property
+    def position(self) -> tuple[int, int | None] | None:
+        """The step and the number of steps of the innermost pass, also of one that nobody counts; None outside of any."""
+        if (current := self.current) is not None:
+            return current.step, current.steps
+        going_on = ((batches(), steps) for batches, steps in reversed(self._direct))
+        return next(((b._num_yielded, steps()) for b, steps in going_on if b is not None), None)  # noqa: SLF001
+
+    def begin_direct(self, batches: Any, steps: Callable[[], int | None]) -> None:
+        """A pass that is PyTorch's own iterator: it goes on as long as that is there."""
+        self._direct = [known for known in self._direct if known[0]() is not None]
+        self._direct.append((weakref.ref(batches), steps))
+
     def begin(self, started: Pass) -> None:
         """A new innermost pass."""
         _going_on.append(started)
 
     def advance(self, of: Pass, share: Share | None) -> None:
         """The next step of a pass has this share."""
+        if _going_on[-1] is not of:
+            _going_on.remove(of)
+            _going_on.append(of)
         if share is not of.share:
             of.count(self.rank)
             of.share = share
@@ -98,5 +119,6 @@ class Passes:
     def end(self, ended: Pass) -> None:
         """The loop over this pass is over. Others may go on, in any order."""
         _going_on.remove(ended)
+        ended.is_over = True
         ended.count(self.rank)
         self.last = ended

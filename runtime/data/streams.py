@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
+from typing import Any, cast
 
 from torch.utils.data import DataLoader
 
@@ -16,6 +16,8 @@ from runtime.data.plan import Share, deal_whole, own_rows, share_of, whole_batch
 from runtime.data.rows import cut_up, row_count
 from runtime.data.unison import Unison, warn_if_apart
 from runtime.world import World
+
+Collate = Callable[[Any], Any]
 
 
 class Read(Feed):
@@ -69,7 +71,7 @@ class Stream(Read):
 
     def _cut(self, since: int) -> Steps:
         rank, world = self.world.rank, self.world.size
-        is_late, collate = self._collates_late, self.base.collate_fn
+        is_late, collate = self._collates_late, cast("Collate", self.base.collate_fn)
         loader = self._loader(_CollateRows(_as_they_are) if is_late else _CollateRows(collate, rank, world))
         batches, _ = _after(self._items(loader, are_own=not is_late), since, 0)
         if is_late:
@@ -127,7 +129,7 @@ def _as_they_are(samples: Any) -> Any:
 class _CollateRows:
     """Collates a batch, or one rank's rows of it, and says how many rows the batch has. Workers pickle it."""
 
-    collate: Callable[[Any], Any]
+    collate: Collate
     rank: int = 0
     world: int = 1
 

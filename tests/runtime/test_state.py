@@ -118,3 +118,18 @@ def test_a_loader_is_prepared_by_the_function():
     with pytest.raises(ValueError, match=r"slice_fn_for_dispatch=\.\.\..*Leave it out"):
         prepare_data_loader(DataLoader(range(4)), slice_fn_for_dispatch=max)
     assert "RANK" not in os.environ
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_the_last_step_of_a_loop_is_known_on_one_process(steps):
+    """Where nothing has to be counted a loop is PyTorch's own iterator, and was not seen to end, or to be there."""
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=steps)
+    state = accelerator.gradient_state
+    loader, other = accelerator.prepare(DataLoader([1, 2]), DataLoader([1, 2, 3], shuffle=True))
+    seen = [[state.end_of_dataloader, *(state.end_of_dataloader for _ in other)] for _ in loader]
+    assert seen == [[False, False, False, True], [True, False, False, True]]
+    assert not state.in_dataloader
+    for _ in loader:
+        assert state.in_dataloader
+        break
+    assert (state.in_dataloader, state.end_of_dataloader) == (False, False)

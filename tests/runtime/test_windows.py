@@ -177,3 +177,50 @@ def test_on_two_processes():
 def test_shards_do_not_train_locally():
     for refusal in run_ranks(sharded_is_refused, 2):
         assert "is sharded" in refusal
+
+
+def test_a_loader_that_is_left_waiting_at_its_end_ends_no_windows_of_another():
+    """Iterators that a script goes on with by hand take turns; the one that was begun last counted for all of them."""
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=4)
+    model, training, validation = accelerator.prepare(
+        nn.Linear(1, 1), DataLoader(torch.ones(8, 1), batch_size=1), DataLoader(torch.ones(1, 1))
+    )
+    batches, others, seen = iter(training), iter(validation), []
+    for step in range(8):
+        if step == 1:
+            next(others)
+        next(batches)
+        with accelerator.accumulate(model):
+            seen.append(accelerator.sync_gradients)
+    assert seen == [False, False, False, True] * 2
+
+
+def left_open(**options):
+    """A loop is left in the middle of a window, and another one trains without accumulation."""
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    model, optimizer, loader = accelerator.prepare(model, optimizer, DataLoader(torch.ones(3, 1)))
+    for batch in loader:
+        with accelerator.accumulate(model):
+            accelerator.backward(model(batch).sum())
+            optimizer.step()
+        optimizer.step()  # of the same loop: Accelerate's examples have it here, too
+        break
+    before = model.weight.item()
+    for batch in loader:
+        if "sync_gradients" in options:
+            accelerator.sync_gradients = options["sync_gradients"]
+        accelerator.backward(model(batch).sum())
+        optimizer.step()
+    return model.weight.item() - before
+
+
+def test_steps_that_an_open_window_leaves_out_are_told():
+    with pytest.warns(UserWarning, match="a window of accumulate\\(\\) is not complete") as told:
+        assert left_open() == 0.0
+    assert len([one for one in told if "accumulate" in str(one.message)]) == 1
+
+
+def test_a_loop_that_says_that_it_steps_does_so():
+    assert left_open(sync_gradients=True) != 0.0
