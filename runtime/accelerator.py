@@ -335,6 +335,8 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
     def _remember(self, item: T, result: T) -> T:
         self._results[id(item)] = (item, result)
         self._results[id(result)] = (result, result)
+        if self._not_loaded:
+            self._look_for_missed()
         return result
 
     # the end

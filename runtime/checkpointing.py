@@ -55,6 +55,7 @@ class Checkpointing(Files):
         self._save_hooks: OrderedDict[int, SaveHook] = OrderedDict()
         self._load_hooks: OrderedDict[int, LoadHook] = OrderedDict()
         self._termination = Termination()
+        self._not_loaded: set[str] = set()  # files of the last checkpoint that nothing was there for
 
     def register_for_checkpointing(self, *objects: Any) -> None:
         """Keep the state of these objects in checkpoints, too.
@@ -188,6 +189,7 @@ class Checkpointing(Files):
             hook(models, str(choice.folder))
         self._restore(choice, models, load_model_func_kwargs)
         self._accumulation.forget()
+        self._not_loaded = set(choice.items) - self._names_of_prepared(range)
         project = self.project_configuration
         if project.automatic_checkpoint_naming:
             own = choice.manifest.iteration if choice.manifest is not None else None
@@ -235,6 +237,29 @@ class Checkpointing(Files):
         return is_agreed
 
     # parts of these
+
+    def _names_of_prepared(self, numbers: Callable[[int], Iterable[int]]) -> set[str]:
+        """The names of the files of what is prepared: of each kind those that `numbers` chooses by their count."""
+        from runtime.checkpoints.layout import LOADER, MODEL, OPTIMIZER, SAFE_MODEL, SCHEDULER, numbered
+
+        kinds: dict[str, list[Any]] = {
+            SAFE_MODEL: self._models, MODEL: self._models, OPTIMIZER: self._optimizers, SCHEDULER: self._schedulers,
+            LOADER: self._dataloaders,
+        }  # fmt: skip
+        return {numbered(name, index) for name, items in kinds.items() for index in numbers(len(items))}
+
+    def _look_for_missed(self) -> None:
+        """When something was prepared: say so if the checkpoint that was loaded before has a state for it."""
+        missed = self._not_loaded & self._names_of_prepared(lambda count: [count - 1])
+        self._not_loaded -= missed
+        if missed and self.is_main_process:
+            from runtime.watch.places import levels_to_script
+
+            warnings.warn(
+                f"prepare() after load_state(): {', '.join(sorted(missed))} of the checkpoint is of what is prepared "
+                "now, which starts anew. Prepare all objects before load_state().",
+                stacklevel=levels_to_script(),
+            )
 
     def _meet(self, call: str) -> None:
         """Let processes that wait for others in `call` be named, with the line of each."""

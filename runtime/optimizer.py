@@ -90,6 +90,14 @@ class Following:
             if total is None or scheduler._step_count <= total:  # noqa: SLF001  there is no public name
                 scheduler.step(*arguments, **options)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, or what was pickled, is the scheduler itself, with a state of its own and nothing to follow."""
+        return _itself, (self.scheduler,)
+
+
+def _itself(scheduler: LRScheduler) -> LRScheduler:
+    return scheduler
+
 
 def following(
     scheduler: LRScheduler, optimizers: list[Optimizer], accumulation: Accumulation, times: int

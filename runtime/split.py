@@ -1,7 +1,7 @@
 """Parts of a whole, one for each process: contiguous, in order, the first `length % processes` with one more.
 
-`split` is `split_between_processes`: of a list, tuple, string, tensor, dictionary of these, or data set. Nothing is
-exchanged.
+`split` is `split_between_processes`: of a list, tuple, range, string, tensor, dictionary of these, or data set. Nothing
+is exchanged.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch.utils.data import Dataset, Subset
 
 from runtime.errors import ConfigurationError
 
@@ -28,7 +29,7 @@ def split(inputs: Any, rank: int, world: int, apply_padding: bool = False) -> An
         apply_padding: repeat the last element of the whole input until all parts are equally long.
 
     Returns:
-        A part of the type of the input; `inputs` itself on one process.
+        A part of the type of the input (of a data set of PyTorch's a `Subset`); `inputs` itself on one process.
 
     Raises:
         ConfigurationError: the values of a dictionary differ in length.
@@ -59,13 +60,18 @@ def _length(inputs: Any) -> int:
 def _cut(inputs: Any, start: int, stop: int, more: int) -> Any:
     if isinstance(inputs, Mapping):
         return {key: _cut(value, start, stop, more) for key, value in inputs.items()}
+    chosen = [*range(start, stop), *[len(inputs) - 1] * more]
+    if isinstance(inputs, Dataset):  # a slice of one is an error, or something else: a tuple of tensors
+        return Subset(inputs, chosen)
     if hasattr(inputs, "select") and not isinstance(inputs, torch.Tensor):  # datasets.Dataset
-        return inputs.select([*range(start, stop), *[len(inputs) - 1] * more])
+        return inputs.select(chosen)
     own = inputs[start:stop]
     if not more:
         return own
     if isinstance(inputs, torch.Tensor) or hasattr(inputs, "__array_interface__"):  # of which + would be a sum
-        return inputs[[*range(start, stop), *[-1] * more]]
+        return inputs[chosen]
+    if isinstance(inputs, range):
+        return [inputs[index] for index in chosen]
     if isinstance(own, (list, tuple, str, bytes)):
         return own + inputs[-1:] * more
     raise TypeError(

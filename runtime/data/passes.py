@@ -1,8 +1,9 @@
 """Which passes over prepared loaders are going on, and where they stand.
 
 A pass begins with its first batch and ends when its loop does: exhausted, left with `break`, or by an exception. During
-the body of the last step it is still there. Passes nest (a validation in the middle of an epoch) or take turns (iterators
-that a script goes on with by hand); the one that went on last counts, as the innermost. Loops are the program's, not an accelerator's: one that is made somewhere else in the program knows of them, too.
+the body of the last step it is still there. Passes nest (a validation in the middle of an epoch), or take turns
+(iterators that a script goes on with by hand); as the innermost counts the one that went on last. Loops are the
+program's, not an accelerator's: one that is made somewhere else in the program knows of them, too.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Passes:
 
     @property
     def position(self) -> tuple[int, int | None] | None:
-        """The step and the number of steps of the innermost pass, also of one that nobody counts; None outside of any."""
+        """The step and the steps of the innermost pass, also of one that nobody counts; None outside of any."""
         if (current := self.current) is not None:
             return current.step, current.steps
         going_on = ((batches(), steps) for batches, steps in reversed(self._direct))

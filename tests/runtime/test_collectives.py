@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array as array_of_bytes
 from collections import defaultdict, namedtuple
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from ranks import run_ranks
+from torch.utils.data import TensorDataset
 
 from runtime import Accelerator, broadcast, broadcast_object_list, gather_object
 from runtime.data.plan import Share
@@ -147,8 +149,16 @@ def test_inputs_are_split_between_processes():
     for inputs in (3, {3, 4}):
         with pytest.raises(TypeError, match=f"cannot cut a {type(inputs).__name__}"):
             split(inputs, 0, 2)
-    with pytest.raises(TypeError, match="cannot repeat the last element of a range"):
-        split(range(3), 1, 2, apply_padding=True)
+    with pytest.raises(TypeError, match="cannot repeat the last element of a array"):
+        split(array_of_bytes("b", [1, 2, 3]), 1, 2, apply_padding=True)
+
+
+def test_the_parts_of_data_sets_and_ranges_are_such():
+    """A slice of a TensorDataset is a tuple of tensors, and one of most others is an error."""
+    data = TensorDataset(torch.arange(3))
+    parts = [split(data, rank, 2, apply_padding=True) for rank in range(2)]
+    assert [[row.item() for (row,) in own] for own in parts] == [[0, 1], [2, 2]]
+    assert [list(split(range(3), rank, 2, apply_padding=True)) for rank in range(2)] == [[0, 1], [2, 2]]
 
 
 def reduces():

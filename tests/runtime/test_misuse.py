@@ -294,6 +294,20 @@ def test_what_is_loaded_before_anything_is_prepared_is_an_error(tmp_path):
     model_alone.load_state(tmp_path / "saved")
 
 
+def test_what_is_prepared_after_its_state_was_loaded_is_told(tmp_path):
+    """It started anew, in silence."""
+    a = Accelerator(cpu=True)
+    a.prepare(*parts())
+    a.save_state(tmp_path / "saved")
+    again = Accelerator(cpu=True)
+    model, optimizer, loader = parts()
+    again.prepare(model)
+    again.load_state(tmp_path / "saved")
+    told_only([warned(again.prepare, optimizer)], r"optimizer.bin of the checkpoint is of what is prepared now")
+    told_only([warned(again.prepare, loader)], r"dl_state_dict.bin of the checkpoint")
+    assert warned(again.prepare, parts()[2])[0] == []  # one more than was saved
+
+
 def test_more_batches_than_there_are_can_not_be_left_out_in_silence():
     a = Accelerator(cpu=True)
     loader = a.prepare(parts()[2])

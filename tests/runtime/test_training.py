@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from itertools import chain
 
 import pytest
@@ -280,6 +282,19 @@ def told_a_metric():
 def test_a_metric_is_counted_once_however_many_processes_have_measured_it():
     assert told_a_metric() == [1.0, 1.0, 1.0, 0.5, 0.5]
     assert run_ranks(told_a_metric, 2) == 2 * [told_a_metric()]
+
+
+@pytest.mark.filterwarnings("ignore:Seems like `optimizer.step:UserWarning")  # PyTorch's, of any copy
+def test_a_copy_of_a_prepared_scheduler_is_a_scheduler_of_its_own():
+    """Its steps were those of the original, and it could not be pickled."""
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    scheduler = accelerator.prepare(torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5))
+    for other in (copy.deepcopy(scheduler), pickle.loads(pickle.dumps(scheduler))):  # noqa: S301
+        optimizer.step()
+        other.step()
+        assert (type(other), other.get_last_lr()) == (torch.optim.lr_scheduler.StepLR, [0.5])
+        assert (scheduler.last_epoch, optimizer.param_groups[0]["lr"]) == (0, 1.0)
 
 
 def assorted():
