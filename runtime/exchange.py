@@ -67,10 +67,22 @@ class Exchange(Processes):
             return input_data
         from runtime.metrics import gather_for_metrics
 
+        if current is not None and current.is_ambiguous and self.is_main_process:
+            self._tell_ambiguous()
         result = gather_for_metrics(self._world, input_data, share, use_gather_object)
         if current is None and self._looks_outside:
             self._look_outside(input_data, result)
         return result
+
+    def _tell_ambiguous(self) -> None:
+        from runtime.watch.places import levels_to_script
+
+        warnings.warn(
+            "gather_for_metrics() in a step of two loops that take turns (zip), of whose batches other rows count: it "
+            "goes by the loop that went on last, and rows of the other one may be missing or come twice. Gather what "
+            "is of one loader in a loop over that loader alone.",
+            stacklevel=levels_to_script(),
+        )
 
     def _look_outside(self, own: Any, joined: Any) -> None:
         """In the first calls: whether what was gathered in no loop over a prepared loader counts samples twice."""

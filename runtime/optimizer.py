@@ -82,7 +82,7 @@ class Following:
                 return
         if not self._is_begun:
             type(self)._is_begun = True  # noqa: SLF001  one class for each scheduler, see `following`
-            if self._times > 1:
+            if self._times > 1 and not (arguments or options):  # told a place, it is there however often it steps
                 self._accumulation.say_outside(type(self).__name__, self._times)
         scheduler: Any = self.scheduler
         for _ in range(self._times):

@@ -31,7 +31,7 @@ class Purpose(Enum):
 class Pass:
     """One pass over a prepared loader: the step it is in."""
 
-    __slots__ = ("_since", "added", "is_over", "rows", "share", "step", "steps", "weight")
+    __slots__ = ("_since", "added", "beside", "is_over", "rows", "share", "step", "steps", "weight")
 
     def __init__(self, steps: int | None) -> None:
         self.rows = 0  # of this process in the steps before those of `share`, where batches are shared out by rows
@@ -40,6 +40,7 @@ class Pass:
         self.steps = steps  # planned; None if nobody can know
         self.step = 0
         self.is_over = False
+        self.beside: Pass | None = None  # that went on just before this step: they take turns, as in a `zip`
         self.share: Share | None = None  # None: what the other ranks hold is not known
         self.weight = 1.0
 
@@ -47,6 +48,14 @@ class Pass:
     def is_last(self) -> bool:
         """Whether the current step is the last; False if the number of steps is not known."""
         return self.step == self.steps
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether rows of this step may be those of another pass, of which others count."""
+        other = self.beside
+        if other is None or other.is_over or self.share == other.share:
+            return False
+        return any(share is not None and share.valid != share.rows for share in (self.share, other.share))
 
     def count(self, rank: int) -> None:
         """Count the rows of the steps that had this share; once for all of them, since most steps of a pass do."""
@@ -108,7 +117,9 @@ class Passes:
 
     def advance(self, of: Pass, share: Share | None) -> None:
         """The next step of a pass has this share."""
+        of.beside = None
         if _going_on[-1] is not of:
+            of.beside = _going_on[-1]
             _going_on.remove(of)
             _going_on.append(of)
         if share is not of.share:

@@ -280,6 +280,20 @@ def test_rows_that_differ_are_gathered_in_silence():
     assert run_ranks(gathered_for_itself, 2) == [([], [2, 6, 8])] * 2
 
 
+def gathered_in_turn(sizes):
+    a = Accelerator(cpu=True)
+    loaders = [a.prepare(DataLoader(torch.arange(size), 2)) for size in sizes]
+    with torch.no_grad():
+        return warned(lambda: [[len(a.gather_for_metrics(rows)) for rows in step] for step in zip(*loaders)])  # noqa: B905
+
+
+def test_loaders_in_turn_whose_rows_count_differently_are_told():
+    results = run_ranks(gathered_in_turn, 2, (5, 6))
+    told_only([(results[0][0][:1], None), results[1]], "rows of the other one may be missing or come twice")
+    for sizes in ((5, 5), (6, 4)):
+        assert [said for said, _ in run_ranks(gathered_in_turn, 2, sizes)] == [[], []]
+
+
 # checkpoints and wrappers
 
 
