@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from migrate.alone.numbers import is_shown, undivided
+from migrate.analysis.syntax import walk
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
@@ -86,12 +87,26 @@ class OwnSizes:
         if facts.module(node) is facts.module(target) and text_of(node) == text_of(target):
             above = {facts.tree(node).function(node), *facts.tree(node).up(node)}
             if facts.tree(target).function(target) in above:
-                return node.lineno > (division.statement.end_lineno or 0)
+                return node.lineno > (division.statement.end_lineno or 0) and not self._is_given_anew(division, node)
         if not isinstance(target, ast.Attribute) or not isinstance(node, ast.Attribute) or node.attr != target.attr:
             return False
         is_same = bool(facts.values(node.value) & facts.values(target.value))
         is_same = is_same or text_of(node.value) == text_of(target.value)
         return is_same and self._comes_after(division, facts.unit(node), _DEEPEST)
+
+    def _is_given_anew(self, division: Division, node: ast.Name | ast.Attribute) -> bool:
+        """Whether the name has another value by then, on every way: `batch_size = 64`, which is divided below."""
+        tree = self._world.facts.tree(node)
+        for above in (node, *tree.up(node)):
+            if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return False  # which may be called at any time
+            block = tree.block(above) if isinstance(above, ast.stmt) else []
+            for before in reversed(block[: block.index(above)] if above in block else []):
+                if any(inner is division.statement for inner in walk(before)):
+                    return False
+                if _gives(before, division.target):
+                    return True
+        return False
 
     def _comes_after(self, division: Division, unit: Unit, depth: int) -> bool:
         """Whether what divides calls a function afterwards."""
@@ -140,6 +155,15 @@ class OwnSizes:
         loops = Loops(self._world.facts)
         found: dict[ast.AST, bool] = dict.fromkeys((loop.node for loop in loops.evaluation), False)
         return found | dict.fromkeys((loop.node for loop in loops.training), True)
+
+
+def _gives(statement: ast.stmt, target: ast.Name | ast.Attribute) -> bool:
+    """Whether a statement gives a name a value that does not come from the one that it has."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    name = text_of(target)
+    reads = (inner for inner in walk(statement.value) if isinstance(inner, (ast.Name, ast.Attribute)))
+    return text_of(statement.targets[0]) == name and all(text_of(read) != name for read in reads)
 
 
 def _factors(node: ast.expr) -> Iterator[ast.expr]:

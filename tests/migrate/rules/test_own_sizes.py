@@ -88,6 +88,17 @@ OWN = {
         },
         f"return (args.batch_size // {COUNT}) // 2",
     ),
+    "given anew at times": (
+        {
+            "batch": "if epoch: batch_size = args.batch_size // world_size"
+            "\n            part = batch_size // 2; x = x[:part]; y = y[:part]"
+        },
+        f"part = (batch_size // {COUNT}) // 2",
+    ),
+    "given anew by what it was": (
+        {"setup": "batch_size = max(batch_size, 2); part = batch_size // 2", "batch": "x, y = x[:part], y[:part]"},
+        f"part = (batch_size // {COUNT}) // 2",
+    ),
 }
 ALL = {
     "of all processes": ({"setup": "seen = 0", "batch": "seen += batch_size * world_size"}, "seen += batch_size\n"),
@@ -101,6 +112,14 @@ ALL = {
             "name": "args.batch_size",
         },
         "rate = args.batch_size / 256\n",
+    ),
+    "given anew": (
+        {
+            "before": "batch_size = args.batch_size",
+            "setup": "batch_size = 8\n    rate = batch_size / 256\n    batch_size = batch_size // world_size"
+            "\n    loader = DataLoader(data, batch_size, sampler=sampler, drop_last=True)",
+        },
+        "rate = batch_size / 256\n",
     ),
     "of a function that is called before": (
         {
