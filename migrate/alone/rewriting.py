@@ -137,6 +137,10 @@ class Rewriting:
             self._pen.fold(statement, "body")
             self._block(statement.body)
             return
+        if (asked := synchronized.stays(self._world, statement)) is not None:
+            self._pen.rewrite(statement.test, asked)
+            self._block(statement.orelse)
+            return
         kept = tests.fold(self._world, self._pen, statement)
         if kept is not None:
             numbers, samplers = self._scales.kept(statement), self._samplers.kept(statement, kept)

@@ -13,7 +13,9 @@ import ast
 from textwrap import indent
 from typing import TYPE_CHECKING
 
+from migrate.alone.numbers import SHOWING
 from migrate.alone.told import told
+from migrate.alone.ways import certain
 from migrate.analysis.known.distributed import SYNCHRONIZING
 from migrate.programs.marker import ACCELERATOR
 
@@ -27,12 +29,31 @@ _SEVERAL = (f"{ACCELERATOR}.num_processes > 1", f"{ACCELERATOR}.device.type != '
 
 def kept(world: World, branch: ast.If, stays: list[ast.stmt]) -> Iterator[str]:
     """What of a decided branch goes on making layers that share their statistics."""
-    asked = [] if stays is branch.body else [told(world, part) for part in _options(world, branch.test)]
-    parts = [ast.parse(text, mode="eval").body for text in (*_SEVERAL, *asked)]
-    test = ast.unparse(ast.BoolOp(ast.And(), parts))
+    test = _test(world, [] if stays is branch.body else _options(world, branch.test))
     for statement in branch.orelse if stays is branch.body else branch.body:
         for text in _converting(world, statement):
             yield f"if {test}:\n{indent(text, '    ')}"
+
+
+def stays(world: World, branch: ast.If) -> str | None:
+    """What a branch asks from now on that makes such layers and does nothing else, and says where it does not."""
+    if not branch.orelse or certain(world, branch) is not branch.orelse:
+        return None
+    converts = all(any(True for _ in _converting(world, statement)) for statement in branch.body)
+    return _test(world, _options(world, branch.test)) if converts and all(map(_only_says, branch.orelse)) else None
+
+
+def _only_says(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.If):
+        return all(map(_only_says, (*statement.body, *statement.orelse)))
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in SHOWING
+
+
+def _test(world: World, options: list[ast.expr]) -> str:
+    asked = (ast.parse(told(world, part), mode="eval").body for part in options)
+    parts = dict.fromkeys((*_SEVERAL, *map(ast.unparse, asked)))
+    return ast.unparse(ast.BoolOp(ast.And(), [ast.parse(text, mode="eval").body for text in parts]))
 
 
 def _options(world: World, test: ast.expr) -> list[ast.expr]:

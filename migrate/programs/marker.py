@@ -30,10 +30,18 @@ def is_marked(node: ast.AST) -> bool:
     return next(marks(node), None) is not None
 
 
+#: `"cpu"`, `"cuda"`.
+_KIND = f"{ACCELERATOR}.device.type"
+
+
 def parts(test: ast.AST) -> bool:
-    """Whether a test may say one thing to one process and another to the next: their number is that of all."""
-    counted = {n.value for n in walk(test).of(ast.Attribute) if n.attr == "num_processes"}
-    return any(mark not in counted for mark in marks(test))
+    """Whether a test may say one thing to one process and another to the next: their number is that of all.
+
+    So is the kind of their devices.
+    """
+    asked = {n for n in walk(test).of(ast.Attribute) if n.attr == "num_processes" or ast.unparse(n) == _KIND}
+    alike = {inner for node in asked for inner in marks(node)}
+    return any(mark not in alike for mark in marks(test))
 
 
 def is_main(test: ast.expr) -> bool:
