@@ -25,6 +25,8 @@ def asked_early(facts: Facts, unit: Unit, flag: ast.expr, chosen: frozenset[str]
     if not chosen or "torch" not in unit.module.names:
         return flag
     given = given_to(facts, unit, flag)
+    if given is not None and not _reads(given.value, chosen) and _is_above(facts, unit, given, chosen):
+        return flag  # `fp16 = False`, which a person changes there
     found = _Asked(chosen).visit(copy.deepcopy(flag if given is None else given.value))
     is_plain = all(ast.unparse(call) == _AVAILABLE for call in ast.walk(found) if isinstance(call, ast.Call))
     return found if is_plain and not _reads(found, chosen) else flag
@@ -35,6 +37,12 @@ def given_to(facts: Facts, unit: Unit, flag: ast.expr) -> ast.Assign | None:
     found = bindings_of(facts, flag) if isinstance(flag, (ast.Name, ast.Attribute)) else []
     given = found[0].statement if len(found) == 1 and found[0].unit is unit else None
     return given if isinstance(given, ast.Assign) and len(given.targets) == 1 else None
+
+
+def _is_above(facts: Facts, unit: Unit, given: ast.Assign, chosen: frozenset[str]) -> bool:
+    """Whether a name is there before the devices are chosen, where the accelerator is made."""
+    binding = (b.statement for b in facts.bindings_in(unit) if b.target in chosen)
+    return all(given.lineno < statement.lineno for statement in binding)
 
 
 def _reads(node: ast.expr, chosen: frozenset[str]) -> bool:

@@ -467,6 +467,23 @@ def test_a_name_for_it_stays_where_something_else_reads_it(convert_text):
     assert 'self.amp = self.device.type == "cuda"' in result
 
 
+def test_a_flag_that_is_written_out_above_the_device_keeps_its_name(convert_text):
+    """A person turns mixed precision on where it stands."""
+    source = BY_DEVICE.format(given="pass", flag="self.amp")
+    _, result = convert_text(
+        source.replace("        self.device =", "        self.amp = False\n        self.device =", 1)
+    )
+
+    assert 'Accelerator(mixed_precision="fp16" if self.amp else "no")' in result
+    assert result.index("self.amp = False") < result.index("Accelerator(mixed")
+
+
+def test_a_flag_that_is_written_out_below_it_is_written_there(convert_text):
+    _, result = convert_text(BY_DEVICE.format(given="self.amp = False", flag="self.amp"))
+
+    assert 'Accelerator(mixed_precision="fp16" if False else "no")' in result
+
+
 ARGUMENTS = 'parser = argparse.ArgumentParser()\nparser.add_argument("--half", action="store_true")'
 BY_FLAG = "if args.half:\n    model.half()"
 
