@@ -15,11 +15,12 @@ from migrate.analysis.roles import Role
 from migrate.analysis.state import ANY
 from migrate.analysis.units import Function
 from migrate.programs.output.handed_paths import handed_paths
+from migrate.programs.reach.callees import reached
 from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -58,8 +59,21 @@ def looked_into(facts: Facts, call: ast.Call) -> Iterator[Parts]:
         yield from (parts_of(facts, path) for path in call.args[:1])
     elif isinstance(call.func, ast.Attribute) and call.func.attr in _LOOKS_BY_METHOD and not names:
         yield parts_of(facts, call.func.value)
+    elif targets := facts.targets(call):
+        if _reads_files(facts, targets):
+            yield from (parts_of(facts, given) for given in (*call.args, *(word.value for word in call.keywords)))
     elif not names & (output.WRITES | output.READERS):
         yield from (parts_of(facts, path) for path in handed_paths(facts, call) if _is_path(facts, path))
+
+
+def _reads_files(facts: Facts, targets: Iterable[Unit]) -> bool:
+    """Whether functions of the project read files: `compute_miou(truth_dir, predicted_dir, names)`."""
+    reads = output.IMAGE_READERS | output.LOOKS
+    return any(
+        isinstance(node, ast.Call) and facts.called(node) & reads
+        for unit in reached(facts, targets)
+        for node in facts.own(unit)
+    )
 
 
 def holds(folder: Parts, written: Parts) -> bool:

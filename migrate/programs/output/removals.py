@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
 from migrate.programs.output.caches import caches
+from migrate.programs.output.filled import looked_into, parts_of
 from migrate.programs.output.rereads import is_entered_by_one, read_path, written_paths
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.callees import uses_reached
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     Place = tuple[ast.Call, Unit]
 
+_TREES = frozenset({"shutil.rmtree"})
+
 
 def removals(conversion: Conversion) -> list[ast.stmt]:
     """The statements before which all processes wait, for what they have read goes away in them."""
@@ -34,7 +37,22 @@ def removals(conversion: Conversion) -> list[ast.stmt]:
         for taker in takers.get(path, ()):
             if (place := _between(conversion, read, taker)) is not None:
                 found[place] = None
+    found.update((place, None) for place in _whole_folders(conversion))
     return list(found)
+
+
+def _whole_folders(conversion: Conversion) -> Iterator[ast.stmt]:
+    """The statements that take a folder away into which something above them has looked."""
+    facts, voice = conversion.facts, Voice(conversion)
+    takers = [use for use in facts.calls if use.node.args and facts.called(use.node) & _TREES]
+    for use in conversion.speaking_uses if takers else ():
+        if voice.is_of_one(facts.tree(use.node).statement(use.node)):
+            continue
+        for taker in takers:
+            gone = parts_of(facts, taker.node.args[0])
+            if gone and any(folder[: len(gone)] == gone for folder in looked_into(facts, use.node)):
+                if (place := _between(conversion, (use.node, use.unit), (taker.node, taker.unit))) is not None:
+                    yield place
 
 
 def _takers(conversion: Conversion) -> Iterator[tuple[str, Place]]:

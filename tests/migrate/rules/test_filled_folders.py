@@ -33,6 +33,15 @@ def split(source, target):
         shutil.copy(os.path.join(source, name), os.path.join(target, "train", name))
 
 
+def mean_of(folder, names):
+    paths = [os.path.join(folder, name) for name in names]
+    return [Image.open(paths[index]).size for index in range(len(paths))]
+
+
+def named(folder, names):
+    return [os.path.join(folder, name) for name in names]
+
+
 {fill}
 
 {look}
@@ -69,8 +78,10 @@ WAITED = {
     "a data set of the project": (SPLIT, 'data = Pictures(f"{root}/train")'),
     "what is broken goes away": (BROKEN, "data = ImageFolder(root)"),
     "saved by a method": (SAVED, "data = ImageFolder(root)"),
+    "handed to a function that reads it": (SAVED, 'shades = mean_of(root, ["1.png"])'),
 }
 ALONE = {
+    "handed to a function that reads no file": (SAVED, 'names = named(root, ["1.png"])'),
     "another folder": (CROPS, "names = os.listdir('raw')"),
     "one beside it": (SPLIT, 'data = ImageFolder(os.path.join(root, "test"))'),
     "a folder in which it does not lie": (SPLIT, 'names = glob.glob("*.txt")'),
@@ -94,3 +105,13 @@ def test_nobody_waits_where_something_else_is_looked_into(convert_text, name):
 
     assert "accelerator.prepare(" in result
     assert "wait_for_everyone" not in result
+
+
+@pytest.mark.parametrize(("taken", "waits"), [("root", 2), ('"raw"', 1)])
+def test_all_are_done_with_a_folder_before_it_is_taken_away(convert_text, taken, waits):
+    look = f'shades = mean_of(root, ["1.png"])\nshutil.rmtree({taken})'
+    _, result = convert_text(PROGRAM.format(fill=SAVED, look=look))
+
+    assert result.count("wait_for_everyone") == waits
+    if waits > 1:
+        assert "accelerator.wait_for_everyone()\nif accelerator.is_main_process:\n    shutil.rmtree(root)" in result
