@@ -21,6 +21,8 @@ from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged, read_by
 from migrate.alone.lost import lost_sums
 from migrate.alone.lost_attributes import lost_attributes
+from migrate.alone.lost_orders import lost_orders
+from migrate.alone.making import Making
 from migrate.alone.obstacles import obstacles
 from migrate.alone.pen import Pen
 from migrate.alone.presence import Presence
@@ -115,7 +117,7 @@ def stage(
         for first in wanting(world, sums) if making else ():
             Pen(plan).before(first, CONSTRUCTOR, spaced=True)
         told += tuple(handed(world, rewriting.samplers, rewriting.scales))
-    notes = tuple(lost_sums(world, sums)) if has_processes else ()
+    notes = (*lost_sums(world, sums), *lost_orders(world, Making(world))) if has_processes else ()
     if plan.refused or plan.conflicts:
         return Stage(paths, processes=told)
     others = {m.file.path: m.tree for m in _around(facts, set(modules))} | read_by(told)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from migrate.report.model import Kind
+
 BATCHED = """
 import torch
 from torch import nn, optim
@@ -524,3 +526,56 @@ def test_what_is_made_beside_a_sampler_stays(convert_text):
 
     assert "size = 4\n" in result
     assert "DistributedSampler" not in result
+
+
+BY_COUNT = """
+import os
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+size = int(os.environ.get("WORLD_SIZE", 1))
+if size > 1:
+    torch.distributed.init_process_group("gloo")
+data = TensorDataset(torch.zeros(8, 2), torch.zeros(8, 1))
+sampler = {made} if size > 1 else None
+loader = DataLoader(data, batch_size=4, sampler=sampler{shuffle})
+{other}
+model = nn.Linear(2, 1)
+if size > 1:
+    model = nn.parallel.DistributedDataParallel(model)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in {trained}:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        for x, y in loader:
+            print(nn.functional.mse_loss(model(x), y).item())
+"""
+SHUFFLED = {"made": "DistributedSampler(data)", "shuffle": ", shuffle=False", "other": "", "trained": "loader"}
+OTHER = {"other": "rows = DataLoader(data, batch_size=4, shuffle=True)", "trained": "rows"}
+NOT_LOST = {
+    "shuffled on one": {"shuffle": ", shuffle=sampler is None"},
+    "shuffled on none": {"made": "DistributedSampler(data, shuffle=False)"},
+    "of an evaluation": OTHER,
+}
+
+
+@pytest.mark.parametrize("shuffle", ["", ", shuffle=False"])
+def test_data_that_only_several_processes_shuffle_are_told(convert_text, remark, shuffle):
+    source = BY_COUNT.format(**SHUFFLED | {"shuffle": shuffle}).lstrip("\n")
+    report, text = convert_text(source)
+
+    assert f"loader = DataLoader(data, batch_size=4{shuffle})" in text
+    remark(report, source, "MIG113", "loader = DataLoader(data", "they are not shuffled now", Kind.NOTE)
+
+
+@pytest.mark.parametrize("name", NOT_LOST)
+def test_nothing_is_told_of_an_order_that_stays(convert_text, name):
+    report, _ = convert_text(BY_COUNT.format(**SHUFFLED | NOT_LOST[name]))
+
+    assert not any("shuffled" in finding.message for finding in report.findings)
