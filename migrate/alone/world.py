@@ -20,6 +20,7 @@ from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_docstring, is_none, walk
 from migrate.analysis.texts import text_of
+from migrate.analysis.units import Function
 from migrate.programs.marker import ACCELERATOR
 from migrate.programs.processes.branches import Branches, Side
 from migrate.programs.reach.unused import Unused
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.alone.bystanders import Bystanders
-    from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Function, Module
+    from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.units import Module
 
 #: What a test for a process asks the accelerator.
 _PROCESS = {
@@ -211,14 +212,39 @@ class World:
         """The tests under which, and only under which, the program starts processes or joins a group."""
         found: set[str] = set()
         for use in self.facts.calls_anywhere:
-            if not self.facts.called(use.node) & _STARTING:
-                continue
-            for above in self.facts.tree(use.node).up(use.node):
-                if isinstance(above, ast.If) and any(use.node in ast.walk(s) for s in above.body):
-                    if isinstance(above.test, (ast.Attribute, ast.Compare)) and self._is_about_place(above.test):
-                        found.add(ast.unparse(above.test))
+            if self.facts.called(use.node) & _STARTING:
+                found.update(self._asked_above(use.node))
+                entering = [*self._entering(use)]
+                asked = [{*self._asked_above(call)} for call in entering]
+                found.update(*asked if all(asked) else ())
         found |= {ast.unparse(branch.test) for branch in self._joining_otherwise()}
         return frozenset(found)
+
+    @cached_property
+    def _starting_flags(self) -> dict[str, list[ast.Attribute]]:
+        """Where such tests are read that are attributes, by their name."""
+        found: dict[str, list[ast.Attribute]] = {}
+        for module in self.modules:
+            for node in self.facts.tree(module.tree).nodes:
+                if isinstance(node, ast.Attribute) and text_of(node) in self._starting:
+                    found.setdefault(node.attr, []).append(node)
+        return found
+
+    def _asked_above(self, node: ast.AST) -> Iterator[str]:
+        """The tests about several processes in whose branches something stands."""
+        for above in self.facts.tree(node).up(node):
+            if isinstance(above, ast.If) and any(node in ast.walk(s) for s in above.body):
+                if isinstance(above.test, (ast.Attribute, ast.Compare)) and self._is_about_place(above.test):
+                    yield ast.unparse(above.test)
+
+    def _entering(self, use: Use) -> Iterator[ast.Call]:
+        """The calls of a function that joins whenever it is called: `if args.distributed: groups.join(args)`."""
+        facts, unit = self.facts, use.unit
+        if not isinstance(unit, Function) or not facts.callers_known(unit):
+            return
+        around = facts.tree(use.node).statement(use.node)
+        if any(around is statement for statement in getattr(unit.node, "body", ())):
+            yield from (call.node for call in facts.callers(unit))
 
     def _joining_otherwise(self) -> Iterator[ast.If]:
         """`if args.on_cluster: args.rank = int(os.environ["..._RANK"])`, else as a launcher says."""
@@ -242,7 +268,14 @@ class World:
         return isinstance(test.left, ast.Attribute) and number(test.comparators[0]) == 1
 
     def _starts(self, test: ast.expr) -> bool:
-        return isinstance(test, (ast.Attribute, ast.Compare)) and text_of(test) in self._starting
+        if not isinstance(test, (ast.Attribute, ast.Compare)):
+            return False
+        return text_of(test) in self._starting or (isinstance(test, ast.Attribute) and self._is_same_flag(test))
+
+    def _is_same_flag(self, test: ast.Attribute) -> bool:
+        """`self.args.distributed` beside `args.distributed`: the attribute of one object."""
+        given = self.facts.values(test.value) if test.attr in self._starting_flags else frozenset()
+        return any(given & self.facts.values(flag.value) for flag in self._starting_flags.get(test.attr, ()))
 
     def _learn_flags(self) -> None:
         """`args.distributed = False` where there is one process, and True only where there are several."""
