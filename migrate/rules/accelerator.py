@@ -25,6 +25,7 @@ from migrate.programs.prepare.setup import written
 from migrate.programs.reach.unmade import is_unmade
 from migrate.rules.device_choice import device_line
 from migrate.rules.handed_devices import handed_lines
+from migrate.rules.named_devices import named_lines
 from migrate.rules.one_seed import seeding
 from migrate.rules.rule import rule
 from migrate.rules.visitors import hand_on, invite, required
@@ -66,7 +67,7 @@ def _create(conversion: Conversion, draft: Draft) -> None:
         assert placement.choice is not None
         device = device_line(conversion, placement.choice)
         code = code if device is None else f"{code}\n{device}"
-    code = "\n".join((code, *handed_lines(conversion)))
+    code = "\n".join((code, *handed_lines(conversion), *named_lines(conversion)))
     code += seeding(conversion, draft, name)
     if spot.where == "instead":
         draft.replace(spot.statement, code)

@@ -27,6 +27,7 @@ _CASTS = {
     **{name: name.lower() for name in ("Float", "Double", "Half", "Long", "Int", "Short", "Byte", "Char", "Bool")},
     "BFloat16": "bfloat16",
 }
+_ISINSTANCE = 2  # arguments
 _WAY_OUT = "make tensors with torch.tensor(..., device=...) and cast with .float() or .to(dtype)"
 
 
@@ -53,6 +54,14 @@ def cast(facts: Facts, node: ast.expr) -> str | None:
     """The method that casts to a tensor type, on the device where the tensor is; None if there are several, or none."""
     found = {_CASTS.get(each[2]) for each in types_of(facts, node)}
     return found.pop() if len(found) == 1 else None
+
+
+def asks_for_cpu(facts: Facts, call: ast.Call) -> bool:
+    """`isinstance(x, torch.LongTensor)`: no tensor on another device is one."""
+    if "builtins.isinstance" not in facts.called(call) or len(call.args) != _ISINSTANCE:
+        return False
+    kinds = call.args[1].elts if isinstance(call.args[1], ast.Tuple) else call.args[1:]
+    return any(found[2] and not found[1] for kind in kinds for found in types_of(facts, kind))
 
 
 def casts_to_gpu(facts: Facts, call: ast.Call) -> bool:

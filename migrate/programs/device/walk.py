@@ -17,7 +17,7 @@ from migrate.analysis.syntax import FUNCTIONS, arguments
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function
 from migrate.programs.device.devices import is_move, names_cpu
-from migrate.programs.device.tensor_types import casts_to_cpu
+from migrate.programs.device.tensor_types import asks_for_cpu, casts_to_cpu
 from migrate.programs.device.whereabouts import (
     Handed,
     Need,
@@ -142,9 +142,7 @@ class Walk:
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
             text = text_of(target.value)  # `for k in batch: batch[k] = batch[k].cuda()`: all of it
             place = joined((place, self.names.get(text, place)))
-        for known in [name for name in self.names if name.startswith((f"{text}.", f"{text}["))]:
-            del self.names[known]
-        self.names[text] = place
+        self.names = {n: p for n, p in self.names.items() if not n.startswith((f"{text}.", f"{text}["))} | {text: place}
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
@@ -280,6 +278,8 @@ class Walk:
     def _of_another(self, node: ast.Call, names: frozenset[str], places: list[Where]) -> Where:
         """A call of a library that is not PyTorch."""
         if names <= operations.COUNTING:
+            if Where.RAW in places and asks_for_cpu(self.facts, node):
+                self._need(node, Reason.ASKED)
             return Where.NOWHERE
         if any(n.startswith(tensors.HOST_PREFIXES) for n in names):
             return Where.NUMPY if {Where.RAW, Where.NUMPY} & set(places) else Where.NOWHERE

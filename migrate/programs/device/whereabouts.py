@@ -38,6 +38,7 @@ class Reason(Enum):
     NUMPY = "goes through NumPy on its way to the device"
     DRAWN = "draws from the random numbers of the CPU"
     COMPUTED = "is computed with on the CPU"
+    ASKED = "is asked for a type that tensors have on the CPU"
     UNSEEN = "is given to code that may want it on the CPU"
 
 

@@ -1,0 +1,64 @@
+"""A device that the command line names, which a model keeps for itself: it is that of the process."""
+
+import pytest
+
+PROGRAM = """
+    import argparse
+
+    import torch
+    from torch import nn
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="{device}", type=str)
+    args = parser.parse_args()
+
+
+    class Net(nn.Module):
+        def __init__(self, args):
+            super().__init__()
+            {keeps}
+            self.fc = nn.Linear(4, 1)
+
+        def forward(self, rows):
+            return self.fc(torch.FloatTensor(rows){moved})
+
+
+    def main():
+        torch.manual_seed(0)
+        model = Net(args).to(args.device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(2):
+            rows = [[float(step + k + j) for k in range(4)] for j in range(4)]
+            loss = model(rows).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(next(model.parameters()).device)
+
+
+    main()
+"""
+LINE = "args.device = accelerator.device.type"
+KEEPS = {
+    "in an attribute": {"keeps": "self.device = args.device", "moved": ".to(self.device)"},
+    "with the settings": {"keeps": "self.args = args", "moved": ".to(self.args.device)"},
+}
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:1"])
+@pytest.mark.parametrize("keeps", KEEPS)
+def test_a_model_puts_its_rows_on_the_gpu_of_the_process(convert_text, on_pretended_gpu, keeps, device):
+    _, text = convert_text(PROGRAM.format(device=device, **KEEPS[keeps]))
+    assert LINE in text
+    assert on_pretended_gpu(text) == "cuda:1\n"
+
+
+def test_the_cpu_stays_the_cpu(convert_text, on_pretended_gpu):
+    _, text = convert_text(PROGRAM.format(device="cuda:1", **KEEPS["in an attribute"]))
+    assert on_pretended_gpu(text, "--device", "cpu") == "cpu\n"
+
+
+def test_a_setting_that_no_model_reads_stays(convert_text, on_pretended_gpu):
+    _, text = convert_text(PROGRAM.format(device="cuda:0", keeps="self.n = 1", moved=".to(self.fc.weight.device)"))
+    assert "args.device =" not in text
+    assert on_pretended_gpu(text) == "cuda:1\n"
