@@ -69,7 +69,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.programs.evaluation.asked import asked
-from migrate.programs.evaluation.left_in_eval import left_in_eval
+from migrate.programs.evaluation.left_in_eval import begun_as_training, left_in_eval
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.reach.forwards import forwards_inside
@@ -155,6 +155,8 @@ def _begin_training(conversion: Conversion, draft: Draft) -> None:
                 draft.rewrite(above.func, f"{accelerator}.steps_per_epoch")
             else:
                 draft.wrap(loader, f"{accelerator}.training_batches({{it}})")
+    for call, loader in begun_as_training(conversion.facts, conversion.program).items():
+        draft.wrap(loader, f"{conversion.access.name(call)}.training_batches({{it}})")
 
 
 def _say_other_rows(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:

@@ -1,7 +1,17 @@
 """What gives every process of a program the same, and what gives each its own."""
 
+#: What computes with times, or reads them from a text: no clock is asked.
+TIMES_GIVEN = (
+    "datetime.datetime.strptime",
+    "datetime.datetime.fromisoformat",
+    "datetime.datetime.combine",
+    "datetime.date.fromisoformat",
+    "datetime.timedelta",
+    "time.strptime",
+)
 #: Functions whose results follow from what they are given, and from files that all processes read.
 PURE = (
+    *TIMES_GIVEN,
     "builtins.",
     "math.",
     "cmath.",
@@ -270,3 +280,8 @@ def draws(name: str) -> bool:
     is_layer = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
     is_plain = name.endswith("Loss") or name.rpartition(".")[2] in _PLAIN_LAYERS
     return (name.startswith(DRAWING) and not name.startswith(_DESCRIBING)) or (is_layer and not is_plain)
+
+
+def is_own(name: str) -> bool:
+    """Whether a function gives each process something of its own, by its clock or the system."""
+    return name.startswith(OWN) and not name.startswith(TIMES_GIVEN)

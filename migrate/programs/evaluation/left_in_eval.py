@@ -7,7 +7,8 @@
         validate(model)                   # model.eval()
 
 The runtime would deal out the rows of each batch there, as in an evaluation: such an epoch would take N times as many
-steps as the first one, and a scheduler that counts N batches for a step would run ahead.
+steps as the first one, and a scheduler that counts N batches for a step would run ahead. So it is where a loop takes
+its batches from an iterator that is made above it, `batches = iter(train_loader)`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, roles
 from migrate.programs.evaluation.at_once import named_loaders
+from migrate.programs.training.begun import iterators
 from migrate.programs.training.modes import Modes
 from migrate.programs.training.phases import Phase, Phases
 
@@ -39,3 +42,35 @@ def left_in_eval(
         if modes.may_be_evaluation_at(loop.node) and phases.of(loop).phase is Phase.TRAINING:
             if over := named_loaders(facts, loop):
                 yield loop, over
+
+
+def begun_early(facts: Facts, program: Program) -> Iterator[tuple[LoopFact, ast.Call]]:
+    """The training loops that take batches from an iterator which may be made in eval mode, above them."""
+    modes = Modes(facts, program)
+    for loop in program.training if program.models else ():
+        if modes.is_evaluation_at(loop.node):
+            continue
+        for call in filter(modes.may_be_evaluation_at, iterators(facts, loop.node)):
+            if loop.loaders & program.training_loaders & facts.loaders(facts.values(call)):
+                yield loop, call
+
+
+def begun_as_training(facts: Facts, program: Program) -> dict[ast.Call, ast.expr]:
+    """Those of these iterators that only training loops take from, with the loader that they are made of."""
+    phases = Phases(facts)
+    evaluating = {call for loop in program.evaluation for call in iterators(facts, loop.node)}
+    found: dict[ast.Call, ast.expr] = {}
+    others = set(evaluating)
+    for loop, call in begun_early(facts, program):
+        loader = _only_loader(facts, call)
+        if loader is None or phases.of(loop).phase is not Phase.TRAINING:
+            others.add(call)
+        else:
+            found[call] = loader
+    return {call: loader for call, loader in found.items() if call not in others}
+
+
+def _only_loader(facts: Facts, call: ast.Call) -> ast.expr | None:
+    """`loader` of `iter(loader)`."""
+    given = call.args[0] if "builtins.iter" in facts.called(call) and len(call.args) == 1 else None
+    return given if given is not None and roles(facts.values(given)) == {Role.LOADER} else None

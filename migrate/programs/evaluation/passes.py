@@ -15,6 +15,7 @@ from migrate.analysis.syntax import arguments, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.evaluation.exact import asked_whole, decide, gathered_first, is_evaluating
 from migrate.programs.evaluation.gradients import needed
+from migrate.programs.evaluation.left_in_eval import begun_as_training, begun_early
 from migrate.programs.evaluation.measured import measured_below
 from migrate.programs.evaluation.verdicts import InFull, Shared
 from migrate.programs.home.places import evaluated_beside
@@ -22,7 +23,6 @@ from migrate.programs.home.raw import goes_over_raw
 from migrate.programs.home.set_up import running_raw
 from migrate.programs.program import Program, Refusal
 from migrate.programs.reach.outsiders import units_inside
-from migrate.programs.training.begun import iterators
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.values.takes import taken
@@ -200,7 +200,7 @@ def evaluated_in_full(
             if decision.loop.loaders & (program.training_loaders - program.partly_prepared) and not decision.is_raw
         ),
         *evaluated_beside(facts, program, prepared, in_full, handed_out),
-        *_begun_too_early(facts, program),
+        *_begun_too_early(facts, program, can_ask=can_ask),
         *_taken_by_hand(facts, loops, program),
     ]
 
@@ -244,19 +244,19 @@ def _runs_model(facts: Facts, program: Program, call: ast.Call) -> bool:
     return bool(origins(facts.values(call.func), Role.MODEL) & program.model_origins)
 
 
-def _begun_too_early(facts: Facts, program: Program) -> Iterator[Refusal]:
-    """The iterator of a training pass that is made while a validation's mode still holds: the rows would be shared."""
-    modes = Modes(facts, program)
-    for loop in program.training if program.models else ():
-        if modes.is_evaluation_at(loop.node):
-            continue
-        for call in filter(modes.may_be_evaluation_at, iterators(facts, loop.node)):
-            if loop.loaders & program.training_loaders & facts.loaders(facts.values(call)):
-                yield Refusal(
-                    call,
-                    "MIG114",
-                    "the pass over the training data begins here, where the model may still be in eval mode, and is "
-                    "taken for an evaluation: processes would share the rows of each batch",
-                    "call model.train() before this",
-                )
-                return
+def _begun_too_early(facts: Facts, program: Program, *, can_ask: bool) -> Iterator[Refusal]:
+    """The iterator of a training pass that is made while a validation's mode still holds: the rows would be shared.
+
+    Where it can be said of it that it trains, it is.
+    """
+    said = begun_as_training(facts, program) if can_ask else {}
+    for _, call in begun_early(facts, program):
+        if call not in said:
+            yield Refusal(
+                call,
+                "MIG114",
+                "the pass over the training data begins here, where the model may still be in eval mode, and is "
+                "taken for an evaluation: processes would share the rows of each batch",
+                "call model.train() before this",
+            )
+            return

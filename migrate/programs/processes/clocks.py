@@ -60,7 +60,7 @@ class _Sources:
     def __init__(self, facts: Facts) -> None:
         names = {name for use in facts.calls for name in facts.called(use.node)}
         self.are_there = (
-            any(name.startswith(known.OWN) or known.is_chance(name) for name in names)
+            any(known.is_own(name) or known.is_chance(name) for name in names)
             or not names.isdisjoint(AT_ANY_TIME | known.PRESENCE)
             or any(getattr(use.node.func, "attr", "") in _ASKING for use in facts.calls)
             or any(_handles_in_loop(facts, module) for module in facts.editable)

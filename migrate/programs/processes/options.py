@@ -30,4 +30,4 @@ def _is_default(facts: Facts, field: ast.expr) -> bool:
     """Whether an option of a class has a default that is the same."""
     calls = [call for call in ast.walk(field) if isinstance(call, ast.Call)]
     names = {name for call in calls for name in called_by_name(facts, call)}
-    return not any(name.startswith((*known.OWN, "random.")) or known.draws(name) for name in names)
+    return not any(known.is_own(name) or name.startswith("random.") or known.draws(name) for name in names)

@@ -126,7 +126,7 @@ class Sameness:
 
     def _is_own(self, node: ast.expr, names: frozenset[str]) -> bool:
         """Whether a clock or the system gives each process something of its own; it is kept, for people to read."""
-        if found := any(name.startswith(known.OWN) for name in names):
+        if found := any(map(known.is_own, names)):
             self.own = node
         return found
 

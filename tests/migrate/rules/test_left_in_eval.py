@@ -108,3 +108,71 @@ def test_a_length_in_its_header_is_that_of_a_training(convert_text):
 
     over = "enumerate(accelerator.training_batches(loader), start=epoch * accelerator.steps_per_epoch(loader))"
     assert f"for i, (a, b) in {over}:" in result
+
+
+BEGUN = "    for a, b in loader:\n        step(a, b)\n"
+BY_HAND = {
+    "for each of them": "    batches = iter(loader)\n    for a, b in batches:\n        step(a, b)\n",
+    "as often as there are batches": """    batches = iter(loader)
+    for _ in range(len(loader)):
+        step(*next(batches))
+""",
+    "while there are batches": """    batches, i = iter(loader), 0
+    while i < len(loader):
+        step(*next(batches))
+        i += 1
+        if i == 3:
+            validate()
+""",
+}
+
+
+def begun(name, **holes):
+    assert BEGUN in program(**holes, over="loader")
+    return program(**holes, over="loader").replace(BEGUN, BY_HAND[name])
+
+
+@STEPPING
+@pytest.mark.parametrize("name", BY_HAND)
+def test_an_iterator_that_is_made_in_eval_mode_is_one_of_a_training(
+    convert_text, numbers_printed, monkeypatch, name, holes
+):
+    source = begun(name, **holes).replace("scheduler.step()", "pass")
+    _, result = convert_text(source)
+    assert f"iter({SAYING})" in result
+    expected = numbers_printed(source, 1)
+    assert numbers_printed(result, 1) == expected
+    monkeypatch.setenv("BATCH", "4")
+
+    assert numbers_printed(result, 2) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_one_that_is_made_in_training_mode_stays(convert_text, name):
+    _, result = convert_text(begun(name, epoch="model.train()"))
+
+    assert "training_batches" not in result
+    assert "iter(loader)" in result
+
+
+def test_where_a_loop_evaluates_on_the_same_iterator_it_is_refused(convert_text):
+    both = """    batches = iter(loader)
+    for a, b in batches:
+        step(a, b)
+        break
+    with torch.no_grad():
+        for a, b in batches:
+            print(model(a.to(device)).sum().item())
+"""
+    report, result = convert_text(program(over="loader").replace(BEGUN, both))
+
+    assert "accelerator" not in result
+    assert any("may still be in eval mode" in finding.message for finding in report.findings)
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_accelerate_cannot_be_told_of_an_iterator(convert_text, name):
+    report, result = convert_text(begun(name), target=Target.ACCELERATE)
+
+    assert "accelerator" not in result
+    assert any("may still be in eval mode" in finding.message for finding in report.findings)

@@ -64,6 +64,26 @@ def test_an_optimizer_with_a_rate_by_the_clock(refused_text, programs):
     refused_text(source, "MIG122", "lr=rate", ["which a clock or the system gives"])
 
 
+GIVEN = {
+    "read from a text": "datetime.strptime('2020-01-01', '%Y-%m-%d').year / 20200",
+    "a length of time": "timedelta(hours=1).seconds / 36000",
+    "both": "(datetime.fromisoformat('2020-01-01') + timedelta(days=1)).day / 20",
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_an_optimizer_with_a_rate_by_a_time_that_is_given(convert_text, programs, name):
+    source = with_rate(programs, f"rate = {GIVEN[name]}", "from datetime import datetime, timedelta")
+
+    assert convert_text(source)[0].changes
+
+
+def test_an_optimizer_with_a_rate_by_a_time_that_is_given_and_the_clock(refused_text, programs):
+    setup = "rate = datetime.now().timestamp() - datetime.strptime('2020-01-01', '%Y-%m-%d').timestamp()"
+    source = with_rate(programs, setup, "from datetime import datetime")
+    refused_text(source, "MIG122", "lr=rate", ["which a clock or the system gives"])
+
+
 def test_an_optimizer_with_a_rate_of_an_option(convert_text, programs):
     setup = 'options = argparse.ArgumentParser()\noptions.add_argument("--rate")\nrate = options.parse_args().rate'
 
