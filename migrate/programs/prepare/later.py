@@ -160,11 +160,12 @@ def _trained_before(facts: Facts, loops: Loops, program: Program, stages: Stages
         named = [each for each in program.models if each.origins & trained and loop.unit is program.home]
         found = [stages.of(each.origins & trained) for each in named]
         if found and all(stage.unit is program.home and stage.end >= loop.node.lineno for stage in found):
+            line = min(stage.end for stage in found)
             yield Refusal(
                 loop.node,
                 "MIG104",
-                f"the model is trained here, before {named[0].target} is there, by which it would be prepared",
-                "let the training run the model by that name, made above",
+                f"the model is trained here, above line {line}, where {named[0].target} is made and would be prepared",
+                "give what is made there a name of its own, or let the training run what is made by that name above",
             )
             return
 
