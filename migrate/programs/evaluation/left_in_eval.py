@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.programs.evaluation.at_once import named_loaders
-from migrate.programs.training.begun import iterators
+from migrate.programs.training.begun import iterators_below
 from migrate.programs.training.modes import Modes
 from migrate.programs.training.phases import Phase, Phases
 
@@ -50,7 +50,7 @@ def begun_early(facts: Facts, program: Program) -> Iterator[tuple[LoopFact, ast.
     for loop in program.training if program.models else ():
         if modes.is_evaluation_at(loop.node):
             continue
-        for call in filter(modes.may_be_evaluation_at, iterators(facts, loop.node)):
+        for call in filter(modes.may_be_evaluation_at, iterators_below(facts, loop.node)):
             if loop.loaders & program.training_loaders & facts.loaders(facts.values(call)):
                 yield loop, call
 
@@ -58,7 +58,7 @@ def begun_early(facts: Facts, program: Program) -> Iterator[tuple[LoopFact, ast.
 def begun_as_training(facts: Facts, program: Program) -> dict[ast.Call, ast.expr]:
     """Those of these iterators that only training loops take from, with the loader that they are made of."""
     phases = Phases(facts)
-    evaluating = {call for loop in program.evaluation for call in iterators(facts, loop.node)}
+    evaluating = {call for loop in program.evaluation for call in iterators_below(facts, loop.node)}
     found: dict[ast.Call, ast.expr] = {}
     others = set(evaluating)
     for loop, call in begun_early(facts, program):

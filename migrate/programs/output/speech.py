@@ -19,12 +19,13 @@ from migrate.programs.output.surroundings import Outside, is_command, surroundin
 from migrate.programs.output.voice import Voice
 from migrate.programs.output.writers import Form, made_by
 from migrate.programs.processes.films import put_around, told_files
+from migrate.programs.reach.callees import reached
 from migrate.programs.values.asides import done
 from migrate.programs.values.logs import logs
 from migrate.programs.values.names import is_made_up, is_opened_by_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from migrate.programs.conversion import Conversion
 
@@ -126,7 +127,24 @@ def _tell_apart(conversion: Conversion, voice: Voice, said: Speech) -> None:
     covered = {node for statement in seen for node in walk(statement)}
     said.early = [statement for statement in said.early if statement not in covered]
     said.outside = [left for around in said.outside if (left := around.without(covered)).written]
-    said.unreached = [unit for unit in unreached if voice.speaks_unasked(unit, besides=unreached, covered=covered)]
+    told = covered | {node for around in said.outside for each in around.written for node in walk(each)}
+    besides = {*unreached, *_told_below(conversion, voice, unreached, told)}
+    said.unreached = [unit for unit in unreached if voice.speaks_unasked(unit, besides=besides, covered=told)]
+
+
+def _told_below(
+    conversion: Conversion, voice: Voice, units: Sequence[Function], told: Collection[ast.AST]
+) -> set[Function]:
+    """What some functions lead to and that says no more than is told, or guarded, where it says it."""
+    found: set[Function] = set()
+    below = [unit for unit in reached(conversion.facts, units) if isinstance(unit, Function) and unit not in units]
+    while more := {
+        unit
+        for unit in below
+        if unit not in found and not voice.speaks_unasked(unit, besides={*units, *found}, covered=told)
+    }:
+        found |= more
+    return found
 
 
 def _beside(conversion: Conversion) -> set[Function]:

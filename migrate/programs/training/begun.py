@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import line_of, walk
+from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from migrate.analysis.facts import Facts
 
@@ -29,10 +30,20 @@ _DEEPEST = 4
 
 def iterators(facts: Facts, loop: ast.AST) -> Iterator[ast.Call]:
     """The calls that make the iterators which a loop takes batches from, other than in the loop itself."""
-    inside = set(walk(loop))
+    return _made_outside(facts, list(walk(loop)))
+
+
+def iterators_below(facts: Facts, loop: ast.AST) -> Iterator[ast.Call]:
+    """The same, also of what the functions take that the loop calls: `next(batches)` of a global variable."""
+    entered = (target for node in walk(loop).of(ast.Call) for target in facts.targets(node))
+    return _made_outside(facts, [*walk(loop), *(node for unit in reached(facts, entered) for node in facts.own(unit))])
+
+
+def _made_outside(facts: Facts, nodes: Sequence[ast.AST]) -> Iterator[ast.Call]:
+    inside = set(nodes)
     made = {
         origin: None
-        for node in walk(loop)
+        for node in nodes
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
         for origin in sorted(origins(facts.values(node), Role.ITERATOR, Role.CONTAINER), key=line_of)
     }

@@ -124,12 +124,19 @@ BY_HAND = {
         if i == 3:
             validate()
 """,
+    "by a function that reads the variable": """    batches, i = iter(loader), 0
+    while i < len(loader):
+        if True:
+            take()
+        i += 1
+""",
 }
+TAKES = "def take():\n    step(*next(batches))\n\n\nfor epoch in range(3):"
 
 
 def begun(name, **holes):
     assert BEGUN in program(**holes, over="loader")
-    return program(**holes, over="loader").replace(BEGUN, BY_HAND[name])
+    return program(**holes, over="loader").replace(BEGUN, BY_HAND[name]).replace("for epoch in range(3):", TAKES)
 
 
 @STEPPING
