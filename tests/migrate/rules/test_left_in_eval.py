@@ -126,8 +126,7 @@ BY_HAND = {
 """,
     "by a function that reads the variable": """    batches, i = iter(loader), 0
     while i < len(loader):
-        if True:
-            take()
+        take()
         i += 1
 """,
 }
@@ -136,7 +135,8 @@ TAKES = "def take():\n    step(*next(batches))\n\n\nfor epoch in range(3):"
 
 def begun(name, **holes):
     assert BEGUN in program(**holes, over="loader")
-    return program(**holes, over="loader").replace(BEGUN, BY_HAND[name]).replace("for epoch in range(3):", TAKES)
+    source = program(**holes, over="loader").replace(BEGUN, BY_HAND[name])
+    return source.replace("for epoch in range(3):", TAKES) if "take()" in BY_HAND[name] else source
 
 
 @STEPPING
