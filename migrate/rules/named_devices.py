@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, roles
 from migrate.programs.argument import CPU
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.values.sources import Sources
@@ -53,6 +54,8 @@ def _is_read_elsewhere(conversion: Conversion, start: Unit, name: str) -> bool:
 
 
 def _read(conversion: Conversion, unit: Unit) -> Iterator[ast.Attribute]:
+    """Where a unit asks settings for something: what was handed on of them has another name, or another object."""
     for node in conversion.facts.own(unit):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            yield node
+            if Role.HOLDER in roles(conversion.facts.values(node.value)):
+                yield node
