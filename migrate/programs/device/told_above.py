@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.state import Binding
     from migrate.analysis.units import Unit
     from migrate.programs.device.choices import Choice
 
 _DEEPEST = 4  # calls that hand a name down, names that stand for one
 
 
-#: What gives the same above as below.
-_IS_SAME = re.compile(r"(torch|builtins|os)\.")
+#: What gives the same above as below, and may be asked twice.
+_IS_SAME = re.compile(r"torch\.(cuda|backends|device|version)\b|builtins\.(?!input\b)|os\.")
 
 
 class _Untold(Exception):
@@ -133,8 +134,7 @@ class _Words:
         Raises:
             _Untold: it is given several values, or none that is written there.
         """
-        unit = self.facts.unit(node)
-        found = [b for b in bindings_of(self.facts, node) if not isinstance(node, ast.Name) or b.unit is unit]
+        found = [binding for binding in bindings_of(self.facts, node) if self._is_of(binding, node)]
         if all(binding.unit in self.above for binding in found):
             return None
         given = found[0].statement
@@ -143,6 +143,15 @@ class _Words:
         if not isinstance(given.targets[0], (ast.Name, ast.Attribute)):
             raise _Untold
         return given.value
+
+    def _is_of(self, binding: Binding, node: ast.Name | ast.Attribute) -> bool:
+        """Whether what is bound under the same text is the same: of one function, or of the same object."""
+        if isinstance(node, ast.Name):
+            return binding.unit is self.facts.unit(node)
+        targets = binding.statement.targets if isinstance(binding.statement, ast.Assign) else []
+        owners = (each.value for each in targets if isinstance(each, ast.Attribute) and each.attr == node.attr)
+        mine = self.facts.values(node.value)
+        return not targets or any(mine & self.facts.values(owner) for owner in owners)
 
     def _is_own_object(self, node: ast.expr) -> bool:
         unit = self.facts.unit(node)
