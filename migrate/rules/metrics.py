@@ -195,7 +195,7 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     shown += [number.name for number in last if number.shown_inside]
     told = {*shown, *left, *averaged.names}
     shown += [name for name in shown_lists(facts, loop) if name not in told]
-    shown += [name for name in running(facts, loop) if name not in {*told, *shown}]
+    shown += [name for name in running(facts, loop) if name not in {*told, *shown, *(each.name for each in found)}]
     shown += dict.fromkeys(bars_of_samples(facts, loop))
     for divided in short_counts(facts, loop, {*told, *(each.name for each in found)}):
         what = f"{ast.unparse(divided)} divides by one less than the batches of a process, which N share out"

@@ -190,6 +190,9 @@ def _gives_one(facts: Facts, call: ast.Call) -> bool:
 
 
 def _is_scalar(facts: Facts, node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):  # `1 - 2 * self.weight * (p * y).sum() / (p.sum() + y.sum())`
+        sides = [side for side in (node.left, node.right) if not _is_setting(side)]
+        return bool(sides) and all(_is_scalar(facts, side) for side in sides)
     if isinstance(node, ast.Name):
         assigned = (n for n in own_nodes(facts.tree(node).function(node)) if isinstance(n, ast.Assign))
         given = [a.value for a in assigned if any(isinstance(t, ast.Name) and t.id == node.id for t in a.targets)]
@@ -203,6 +206,13 @@ def _is_scalar(facts: Facts, node: ast.expr) -> bool:
     # The insides of a forward may not have been run: the name of the function has to do.
     function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     return bool(_FOLDING.search(function.lower()))
+
+
+def _is_setting(node: ast.expr) -> bool:
+    """A number that is written out, or one of the object: `2 * self.weight`."""
+    if isinstance(node, ast.BinOp):
+        return _is_setting(node.left) and _is_setting(node.right)
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
 
 
 def _is_used_whole(facts: Facts, node: ast.expr, *, is_one_of_several: bool) -> str | None:

@@ -343,7 +343,7 @@ for epoch in range(3):
 @pytest.mark.parametrize(
     ("head", "is_refused"),
     [
-        (["batches = iter(train)", "net.train()"], True),
+        (["batches = iter(train)", "net.train()"], False),  # it is said that it trains
         (["net.train()", "batches = iter(train)"], False),
         (["batches = tqdm(train)", "net.train()"], False),
         (["batches = list(train)", "net.train()"], True),
