@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     from migrate.programs.device.choices import Choice
 
 _DEEPEST = 4  # calls that hand a name down, names that stand for one
-
-
 #: What gives the same above as below, and may be asked twice.
-_IS_SAME = re.compile(r"torch\.(cuda|backends|device|version)\b|builtins\.(?!input\b)|os\.")
+_ALIKE = re.compile(r"torch\.(cuda|backends|device|version)\b|builtins\.(?!input\b)|os\.")
+_NAMED = (ast.Name, ast.Attribute)
 
 
 class _Untold(Exception):
@@ -58,9 +57,6 @@ def told_above(facts: Facts, start: Unit, choice: Choice) -> tuple[str, frozense
     return ast.unparse(told), frozenset(needs(told)) - {"torch", "torch.device"}
 
 
-_NAMED = (ast.Name, ast.Attribute)
-
-
 def _as_written(node: ast.expr, written: dict[str, ast.Name | ast.Attribute]) -> ast.expr:
     """A condition whose names are those of the program, of which something is known."""
     if isinstance(node, _NAMED) and (found := written.get(ast.unparse(node))) is not None:
@@ -70,15 +66,13 @@ def _as_written(node: ast.expr, written: dict[str, ast.Name | ast.Attribute]) ->
 
 def _changed(node: ast.expr, change: Callable[[ast.expr], ast.expr]) -> ast.expr:
     """An expression with other parts, which stands nowhere."""
-    fields: dict[str, Any] = {}
-    for name, value in ast.iter_fields(node):
-        each = (
-            [change(part) if isinstance(part, ast.expr) else part for part in value]
-            if isinstance(value, list)
-            else value
-        )
-        fields[name] = change(value) if isinstance(value, ast.expr) else each
-    return type(node)(**fields)
+
+    def part(value: Any) -> Any:
+        if isinstance(value, list):
+            return [part(each) for each in value]
+        return change(value) if isinstance(value, ast.expr) else value
+
+    return type(node)(**{name: part(value) for name, value in ast.iter_fields(node)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +92,7 @@ class _Words:
                 return ast.BoolOp(op, [self.of(each, gpu=gpu, depth=depth) for each in values])
             case ast.Name() | ast.Attribute() if hasattr(node, "lineno"):  # the program's own
                 return self._named(node, gpu, depth)
-            case ast.Call() if hasattr(node, "lineno") and not all(
-                map(_IS_SAME.match, self.facts.called(node) or [""])
-            ):
+            case ast.Call() if hasattr(node, "lineno") and not self._is_alike(node):
                 raise _Untold
         return _changed(node, lambda inner: self.of(inner, gpu=None, depth=depth))
 
@@ -118,6 +110,10 @@ class _Words:
         if isinstance(node, ast.Name):
             return self._called(node, depth)
         raise _Untold
+
+    def _is_alike(self, call: ast.Call) -> bool:
+        names = self.facts.called(call)
+        return bool(names) and all(map(_ALIKE.match, names))
 
     def _meant(self, given: ast.expr, gpu: bool | None, depth: int) -> ast.expr:
         """What something below is given, without what asks for what the machine has."""
@@ -181,13 +177,7 @@ class _Words:
 
     def _itself(self, unit: Unit) -> ast.expr:
         """The object in a method above whose class, or one derived from it, has both."""
-        start = self.start
-        if (
-            not (isinstance(unit, Function) and isinstance(start, Function))
-            or unit.owner is None
-            or start.owner is None
-        ):
-            raise _Untold
-        if start.itself is None or start.owner not in unit.owner.mro():
+        owner, start = getattr(unit, "owner", None), self.start
+        if owner is None or not isinstance(start, Function) or start.itself is None or start.owner not in owner.mro():
             raise _Untold
         return ast.Name(start.itself.arg, ast.Load())

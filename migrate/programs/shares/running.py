@@ -1,9 +1,11 @@
 """Numbers that run on from step to step, and that these show while the loop runs.
 
-smooth = 0.9 * smooth + 0.1 * loss.item()
-sums["loss"] += loss.item() * len(x)
-if step % 100 == 0:
-    print(step, smooth, sums["loss"])          of one process's share of the data
+    smooth = 0.9 * smooth + 0.1 * loss.item()
+    sums["loss"] += loss.item() * len(x)
+    if step % 100 == 0:
+        print(step, smooth, sums["loss"])
+
+Each process shows what it has of the data.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.assigned import assigned
 from migrate.programs.values.batch_size import counts_rows, is_size
 from migrate.programs.values.masks import is_mask
+from migrate.programs.values.scalars import unscaled
 from migrate.programs.values.settled import is_left_out
 from migrate.programs.values.sources import called_by_name
 
@@ -178,8 +179,8 @@ def _made_of(facts: Facts, node: ast.expr) -> list[ast.expr]:
         return _given(facts, node)
     if not isinstance(node, ast.Call):
         return []
-    if Role.SCALER in roles(facts.receiver(node)):
-        return [*node.args]  # `scaler.scale(loss)`
+    if (loss := unscaled(facts, node)) is not node:
+        return [loss]
     units = [*facts.targets(node), *_losses(facts, node)]
     returned = (n for unit in units for n in facts.own(unit) if isinstance(n, ast.Return))
     return [each.value for each in returned if each.value is not None and not is_left_out(facts, each)]

@@ -39,7 +39,7 @@ class Scalars:
     def __init__(self, facts: Facts, loop: LoopFact) -> None:
         self._facts = facts
         starts = {
-            call: _unscaled(facts, call.func.value) for call in loop.backwards if isinstance(call.func, ast.Attribute)
+            call: unscaled(facts, call.func.value) for call in loop.backwards if isinstance(call.func, ast.Attribute)
         }
         self._losses = {start.id for start in starts.values() if isinstance(start, ast.Name)}
         self._own_losses = {
@@ -230,10 +230,11 @@ class Scalars:
         return self.kind(value, depth)
 
 
-def _unscaled(facts: Facts, start: ast.expr) -> ast.expr:
-    """The loss that a scaler is handed: `scaler.scale(loss)`."""
-    is_scaled = isinstance(start, ast.Call) and Role.SCALER in roles(facts.receiver(start))
-    return start.args[0] if is_scaled and isinstance(start, ast.Call) and start.args else start
+def unscaled(facts: Facts, node: ast.expr) -> ast.expr:
+    """The loss that a scaler is handed, of `scaler.scale(loss)`; else the node itself."""
+    if isinstance(node, ast.Call) and node.args and Role.SCALER in roles(facts.receiver(node)):
+        return node.args[0]
+    return node
 
 
 def _of(operator: ast.operator, *sides: Scalar | None) -> Scalar | None:
