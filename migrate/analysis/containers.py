@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis import settings
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.keys import written_keys
+from migrate.analysis.known.settings import HOLDERS
 from migrate.analysis.own_parameters import listed
 from migrate.analysis.roles import NOTHING, NUMBER, ROWS, Role, Value, Values, of_role
 from migrate.analysis.state import ELEMENT, MAPPING, MIXED, OVER, SHORTENED, Frame, State
@@ -46,6 +48,8 @@ def _dict(state: State, arguments: Arguments, frame: Frame) -> Values:
     """dict(a=x), dict(mapping), dict(pairs)."""
     given = arguments.at(0, "")
     fill(state, arguments.node, given, arguments)
+    if given and given == of_role(given, Role.HOLDER):  # what a user says is in the copy as well
+        return frozenset({Value(Role.HOLDER, arguments.node)})
     alike = of_role(given, Role.BATCH)
     made = of_role(given, Role.PARAMETERS) | {Value(Role.CONTAINER, arguments.node, MAPPING)}
     return alike if alike and alike == given else alike | made
@@ -79,12 +83,6 @@ def _holder(state: State, arguments: Arguments, frame: Frame) -> Values:
     return frozenset({Value(Role.HOLDER, arguments.node)})
 
 
-_HOLDERS = """types.SimpleNamespace argparse.Namespace easydict.EasyDict munch.Munch munch.munchify addict.Dict box.Box
-    dotmap.DotMap omegaconf.OmegaConf.create ml_collections.ConfigDict yacs.config.CfgNode fvcore.common.config.CfgNode
-    attrdict.AttrDict tyro.cli simple_parsing.parse pyrallis.parse draccus.parse omegaconf.OmegaConf.load
-    omegaconf.OmegaConf.structured omegaconf.OmegaConf.merge omegaconf.OmegaConf.from_cli""".split()
-
-
 def _shuffle(state: State, arguments: Arguments, frame: Frame) -> Values:
     for value in arguments.at(0, "x"):
         if is_sequence(value):
@@ -104,7 +102,7 @@ SPECIAL: dict[str, Callable[[State, Arguments, Frame], Values]] = {
     "builtins.dict": _dict,
     "collections.OrderedDict": _dict,
     "collections.Counter": _counter,
-    **dict.fromkeys(_HOLDERS, _holder),
+    **dict.fromkeys(HOLDERS, _holder),
 }
 
 
@@ -179,7 +177,8 @@ def _items(state: State, value: Value, arguments: Arguments) -> Values:
 
 
 def _get(state: State, value: Value, arguments: Arguments) -> Values:
-    return under(state, value, arguments.node.args[0] if arguments.node.args else None) | arguments.at(1, "default")
+    key = arguments.node.args[0] if arguments.node.args else None
+    return settings.under(value, settings.name_of(key), under(state, value, key)) | arguments.at(1, "default")
 
 
 def _set_default(state: State, value: Value, arguments: Arguments) -> Values:

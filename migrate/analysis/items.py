@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from migrate.analysis import containers, imports, members, rows
+from migrate.analysis import containers, imports, members, rows, settings
 from migrate.analysis.entry import invoke
 from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values, only, texts
 from migrate.analysis.state import ELEMENT, Frame, State
@@ -31,7 +31,11 @@ def item(state: State, value: Value, node: ast.Subscript, keys: Values, frame: F
         return exact if names else imports.anything(state, value.unit, frame)
     if value.role is Role.METHOD and value.unit is None:  # x.shape[0]
         of_rows = value.receiver is not None and value.receiver.role in ROWS
-        return frozenset({Value(Role.STATISTIC, value.origin)}) if of_rows else NOTHING
+        return (
+            frozenset({Value(Role.STATISTIC, value.origin)})
+            if of_rows
+            else settings.said(value, settings.name_of(node.slice))
+        )
     return _held(state, value, node, keys, frame)
 
 
@@ -47,4 +51,6 @@ def _held(state: State, value: Value, node: ast.Subscript, keys: Values, frame: 
     found = containers.under(state, value, node.slice, frame.keys)
     if value.role is Role.MODEL and isinstance(node.slice, ast.Slice) and not found:
         return frozenset({Value(Role.PARAMETERS, value.origin)})  # some layers of a ModuleList, as of model.children()
-    return frozenset({value}) if value.role is Role.CHECKPOINT and not found else found
+    if value.role is Role.CHECKPOINT and not found:
+        return frozenset({value})
+    return settings.under(value, settings.name_of(node.slice), found)

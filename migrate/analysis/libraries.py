@@ -97,8 +97,12 @@ def _setattr(state: State, arguments: Arguments, frame: Frame) -> Values:
 def _vars(state: State, arguments: Arguments, frame: Frame) -> Values:
     """vars(x): the attributes of x under their names, the same that x holds."""
     given = arguments.at(0, "object")
-    found = frozenset(v if v.role is Role.MODULE else _mapping_of(v) for v in given if v.origin is not None)
+    found = frozenset(v if v.role in _MAPPINGS else _mapping_of(v) for v in given if v.origin is not None)
     return found.union(*(members.known_attribute(v, "__dict__") for v in given if v.role is Role.KNOWN))
+
+
+#: What is taken for the mapping of its names: settings may be read by either.
+_MAPPINGS = frozenset({Role.MODULE, Role.HOLDER})
 
 
 def _mapping_of(value: Value) -> Value:

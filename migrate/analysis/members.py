@@ -6,7 +6,7 @@ import ast
 import builtins
 from functools import lru_cache
 
-from migrate.analysis import imports
+from migrate.analysis import imports, settings
 from migrate.analysis.exports import may_bind
 from migrate.analysis.known import transformers
 from migrate.analysis.own_parameters import registered
@@ -70,7 +70,8 @@ def attribute(state: State, value: Value, name: str) -> Values:
     if value.role in BELONGING:
         return _library_attribute(state, value, name)
     if name == "__dict__" and value.origin is not None and value.role in (Role.INSTANCE, Role.HOLDER):
-        return frozenset({Value(Role.CONTAINER, value.origin, MAPPING)})
+        is_read = value.role is Role.HOLDER  # settings may be read as a mapping, too
+        return frozenset({value if is_read else Value(Role.CONTAINER, value.origin, MAPPING)})
     held = state.load(value.origin, name) if value.origin is not None else NOTHING
     if isinstance(value.unit, Class):
         if name == "__class__":
@@ -85,7 +86,7 @@ def attribute(state: State, value: Value, name: str) -> Values:
         if held or value.role is Role.CLASS or _is_expected(value.unit, name):
             return held
     if held:
-        return held
+        return settings.under(value, name, held)
     return _library_attribute(state, value, name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from migrate.analysis import settings
 from migrate.analysis.arguments import Arguments, folds, tensor, turns, unknown
 from migrate.analysis.containers import of_container
 from migrate.analysis.iteration import following, iterate, iterator
@@ -30,6 +31,9 @@ def method(state: State, receiver: Value, name: str, arguments: Arguments) -> Va
         return frozenset({Value(Role.CONTAINER, arguments.node.func)})
     if receiver.role is Role.METHOD and receiver.receiver is not None and receiver.receiver.role in ROWS:
         return frozenset({Value(Role.STATISTIC, receiver.receiver.origin)})
+    if name == "get" and arguments.node.args:  # of a part of settings
+        if said := settings.said(receiver, settings.name_of(arguments.node.args[0])):
+            return said | arguments.at(1, "default")
     return unknown(arguments.node, arguments)
 
 

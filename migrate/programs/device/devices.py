@@ -10,13 +10,13 @@ from migrate.analysis.known.tensors import DEVICE_TEXT
 from migrate.analysis.known.training import NO_GRAD
 from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
-from migrate.analysis.syntax import arguments, is_docstring, is_main_guard, reads
+from migrate.analysis.syntax import arguments, is_docstring, is_main_guard, is_none, reads
 from migrate.analysis.units import Function
 from migrate.programs.device.tensor_types import casts_to_gpu, condition
 from migrate.programs.device.the_cpu import has_other_device, is_cpu, only_cpu
 from migrate.programs.values.conditions import asks_for_data, asks_for_turn, denied, flag, negated
 from migrate.programs.values.sources import Sources
-from migrate.programs.values.users import from_settings, is_users, names_device
+from migrate.programs.values.users import from_settings, is_told_or_chosen, is_users, may_be_settings, names_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,7 +111,7 @@ def cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
         if isinstance(inner, ast.Constant) or _parts(inner) is not None:
             return cpu_when(facts, inner)
         is_read = isinstance(inner, (ast.Name, ast.Attribute)) or _is_setting(facts, inner)
-        if is_read and (is_users(facts, inner) or not facts.is_device(facts.values(inner))):
+        if is_users(facts, inner) or (is_read and not facts.is_device(facts.values(inner))):
             return by_text(inner)
         if isinstance(inner, ast.Attribute) and only_cpu(facts, inner):  # what a user names, or the CPU
             return by_text(inner)
@@ -179,7 +179,7 @@ def _named(facts: Facts, value: ast.expr) -> ast.expr | None:
     if isinstance(value, ast.Call) and "torch.device" in facts.called(value):
         return cpu_when(facts, value)
     is_told = isinstance(value, ast.Attribute) and not facts.names(value)
-    is_told |= isinstance(value, ast.Name) and is_users(facts, value, also_names=True)
+    is_told |= not isinstance(value, ast.Attribute) and is_users(facts, value, also_names=True)
     return by_text(value) if is_told or _is_setting(facts, value) else None
 
 
@@ -271,19 +271,36 @@ def is_unknown_move(facts: Facts, node: ast.Call) -> bool:
     return not is_move(facts, node) and any(_is_unknown(facts, argument) for argument in given)
 
 
-def _is_setting(facts: Facts, node: ast.expr, seen: frozenset[ast.expr] = frozenset()) -> bool:
-    """Whether a device may be an item that nobody knows: `config.get("device", "cpu")` of a file that is read."""
+def _is_setting(
+    facts: Facts, node: ast.expr, seen: frozenset[ast.expr] = frozenset(), *, or_none: bool = False
+) -> bool:
+    """Whether a device may be an item that nobody knows: `config.get("gpu", "cpu")` of a file that is read.
+
+    `or_none`: what follows is taken where it is None.
+    """
     if node in seen:
         return False
-    if isinstance(node, (ast.IfExp, ast.BoolOp)):
-        parts = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
-        return any(_is_setting(facts, part, seen | {node}) for part in parts)
+    seen |= {node}
+    if isinstance(node, ast.BoolOp):
+        *first, last = node.values
+        return any(_is_setting(facts, p, seen, or_none=True) for p in first) or _is_setting(facts, last, seen)
+    if isinstance(node, ast.IfExp):
+        return _is_setting(facts, node.body, seen) or _is_setting(facts, node.orelse, seen)
     if isinstance(node, (ast.Name, ast.Attribute)):
         given = facts.once(Sources).given(node).expressions
-        return any(_is_setting(facts, each, seen | {node}) for each in given)
-    is_got = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"
-    is_item = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
-    return (is_got or is_item) and roles(facts.values(node)) <= {Role.UNKNOWN} and not _says_dtype(node)
+        return any(_is_setting(facts, each, seen, or_none=or_none) for each in given)
+    is_got = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "pop")
+    if not is_got and not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        return False
+    if is_users(facts, node):
+        return isinstance(node, ast.Call) and not or_none and _may_be_none(node)
+    is_open = roles(values := facts.values(node)) <= {Role.UNKNOWN} or may_be_settings(values)
+    return is_open and not is_told_or_chosen(facts, values) and not _says_dtype(node)
+
+
+def _may_be_none(node: ast.Call) -> bool:
+    """`config.get("device")`, where there may be none."""
+    return len(node.args) < 2 or is_none(node.args[1])
 
 
 def _is_unknown(facts: Facts, node: ast.expr) -> bool:

@@ -81,9 +81,10 @@ def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> Argu
         if not is_move(facts, call) or is_switched(facts, call):
             continue
         given = device_argument(facts, call)
-        if given is not None and is_told_or_chosen(facts, facts.values(given)):
+        is_told = given is not None and is_users(facts, given, also_names=True)
+        if given is not None and not is_told and is_told_or_chosen(facts, facts.values(given)):
             raise NoPlace(_chosen_elsewhere(given))
-        if given is not None and is_users(facts, given, also_names=True):
+        if given is not None and is_told:
             _check_named(facts, program, named := told_in(facts, program.start, given))
             return Argument(CPU, ast.unparse(by_text(named)), frozenset(needs(named)))
         test = guard_flag(facts, call)

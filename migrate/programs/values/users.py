@@ -39,13 +39,23 @@ def from_settings(values: Values) -> bool:
     )
 
 
+def may_be_settings(values: Values) -> bool:
+    """Whether one of the values is something of a user's settings."""
+    return any(from_settings(frozenset({value})) for value in values)
+
+
 def is_users(facts: Facts, node: ast.expr, *, also_names: bool = False) -> bool:
-    """`args.device`, or what else gives it: `config["device"]`, `get_device()`; `also_names`: or a variable."""
+    """`args.device`, or what else gives it: `config["device"]`, `get_device()`; `also_names`: or a variable.
+
+    Or what is given where the user names none: `config.get("device", "cpu")`.
+    """
     values = facts.values(node)
     if is_of_command(facts, node):
         return True
     if isinstance(node, ast.Attribute) and node.attr == _NAME and Role.HOLDER in roles(facts.values(node.value)):
         return not facts.is_device(values) or _is_by_default(facts, node) or facts.once(_Merged).any
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        return from_user(values) or is_told_or_chosen(facts, values)
     return from_user(values) and (also_names or isinstance(node, (ast.Call, ast.Subscript)))
 
 

@@ -1,4 +1,7 @@
-"""The device that a file of settings names: nobody knows it, so it goes on deciding, or the program is left."""
+"""The device that a file of settings names: it goes on deciding, and what has another name is left."""
+
+import json
+import textwrap
 
 import pytest
 
@@ -24,15 +27,26 @@ PROGRAM = """
             optimizer.step()
 """
 NAMED = ["config['device']", "config['train']['device']", "config.get('device', 'cuda')"]
+TOLD = {
+    **{device: f"torch.device({device}).type == 'cpu'" for device in NAMED},
+    "config.get('device', 'cpu')": "torch.device(config.get('device', 'cpu')).type == 'cpu'",
+    "config['device'] if torch.cuda.is_available() else 'cpu'": "torch.device(config['device']).type == 'cpu'",
+    "config['device'] or 'cuda'": "config['device'] and torch.device(config['device']).type == 'cpu'",
+    "config.get('device') or 'cuda'": "config.get('device') and torch.device(config.get('device')).type == 'cpu'",
+}
+#: What another name stands for is not known, and where there is none nothing is moved.
 UNKNOWN = [
-    *NAMED,
-    "config.get('device', 'cpu')",
-    "config['device'] if torch.cuda.is_available() else 'cpu'",
-    "config['device'] or 'cuda'",
+    "config['gpu']",
+    "config[name]",
+    "config.get('where', 'cpu')",
+    "config.get('device')",
+    "config.get('device', None)",
+    "config.pop('device')",
+    "config['device'] if name else config['where']",
 ]
 
 
-@pytest.mark.parametrize("device", NAMED)
+@pytest.mark.parametrize("device", [*NAMED, "config['gpu']", "config.get('where', 'cpu')"])
 def test_a_device_that_is_made_of_it_decides_whether_it_is_the_cpu(convert_text, device):
     _, text = convert_text(PROGRAM.format(device=f"torch.device({device})"))
     assert f"Accelerator(cpu=torch.device({device}).type == 'cpu')" in text
@@ -44,14 +58,122 @@ def test_so_it_does_where_it_is_one_of_two(convert_text):
     assert "Accelerator(cpu=torch.device(config['device']).type == 'cpu')" in text
 
 
+@pytest.mark.parametrize("device", TOLD)
+def test_so_does_what_is_called_a_device(convert_text, device):
+    _, text = convert_text(PROGRAM.format(device=device))
+    assert f"Accelerator(cpu={TOLD[device]})" in text
+
+
 @pytest.mark.parametrize("device", UNKNOWN)
 def test_where_it_moves_to_is_not_known(refused_text, device):
     source = PROGRAM.format(device=device).replace("    model.to(device)\n", "")
     refused_text(source, "MIG103", "x.to(device)")
 
 
+@pytest.mark.parametrize("device", NAMED)
+def test_it_may_stand_where_things_are_moved(convert_text, device):
+    source = PROGRAM.format(device="None").replace("device = None", "pass").replace("to(device)", f"to({device})")
+    _, text = convert_text(source)
+    assert f"Accelerator(cpu=torch.device({device}).type == 'cpu')" in text
+    assert ".to(" not in text
+
+
+OF_PARTS = """
+    import json
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+
+    class Trainer:
+        def __init__(self, config):
+            self.config = config
+            self.device = config["device"]
+            self.model = nn.Linear(4, 1).to(self.device)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=config["lr"])
+            self.loader = DataLoader(TensorDataset(torch.ones(40, 4)), batch_size=8)
+
+        def train(self):
+            for epoch in range(self.config["epochs"]):
+                for (x,) in self.loader:
+                    self.optimizer.zero_grad()
+                    loss = self.model(x.to(self.device)).pow(2).mean()
+                    loss.backward()
+                    self.optimizer.step()
+                print(epoch, loss.device.type, round(loss.item(), 6))
+
+
+    def settings():
+        with open("{file}") as file:
+            return json.load(file)
+
+
+    if __name__ == "__main__":
+        torch.manual_seed(0)
+        trainer = Trainer(settings())
+        trainer.train()
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_so_it_does_in_an_object_that_is_handed_the_settings(convert_text, on_pretended_gpu, tmp_path, device):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"device": device, "lr": 0.1, "epochs": 2}))
+    source = textwrap.dedent(OF_PARTS).replace("{file}", str(file))
+    _, text = convert_text(source)
+    assert 'self.accelerator = Accelerator(cpu=torch.device(config["device"]).type == "cpu")' in text
+    printed = on_pretended_gpu(text)
+    assert printed == on_pretended_gpu(source)
+    assert f"1 {device} " in printed
+
+
+BY_MAPPING = """
+    import argparse
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cuda")
+    opts = {opts}
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1).to(opts["device"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (x,) in DataLoader(TensorDataset(torch.ones(40, 4)), batch_size=8):
+        optimizer.zero_grad()
+        loss = model(x.to(opts["device"])).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    print(loss.device.type, round(loss.item(), 6))
+"""
+
+
+@pytest.mark.parametrize("opts", ["vars(parser.parse_args())", "parser.parse_args().__dict__"])
+@pytest.mark.parametrize("said", [(), ("--device", "cpu")])
+def test_the_mapping_of_the_command_line_says_what_its_attributes_say(convert_text, on_pretended_gpu, opts, said):
+    source = textwrap.dedent(BY_MAPPING).replace("{opts}", opts)
+    _, text = convert_text(source)
+    assert 'Accelerator(cpu=torch.device(opts["device"]).type == "cpu")' in text
+    assert on_pretended_gpu(text, *said) == on_pretended_gpu(source, *said)
+
+
+def test_the_cpu_that_is_set_where_there_is_nothing_else_does_not_keep_the_program_there(refused_text):
+    override = "if not torch.cuda.is_available():\n        config['device'] = 'cpu'"
+    source = PROGRAM.format(device="None").replace("device = None", override)
+    refused_text(source.replace("to(device)", "to(config['device'])"), "MIG103", "config['device']")
+
+
+def test_what_the_program_sets_in_any_case_is_its_own(convert_text):
+    chosen = "config['device'] = torch.device('cuda' if torch.cuda.is_available() else 'cpu')"
+    source = PROGRAM.format(device="None").replace("device = None", chosen)
+    _, text = convert_text(source.replace("to(device)", "to(config['device'])"))
+    assert "Accelerator()" in text
+
+
 def test_an_object_that_holds_its_device_is_left_with_its_default_too(refused_text):
-    source = PROGRAM.format(device="config.get('device', 'cpu')")
+    source = PROGRAM.format(device="config.get('where', 'cpu')")
     first, second = source.split("    loader = ")
     trainer = (
         "    class Trainer:\n        def __init__(self, model, device=torch.device('cpu')):\n"

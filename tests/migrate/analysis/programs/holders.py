@@ -170,12 +170,31 @@ def use():
     return d
 use()
 
-# === yaml gives something unknown
+# === what a file of settings has under a name only the user knows, unless the program puts something there
 import yaml, torch
 cfg = yaml.safe_load(open("x.yaml"))
 cfg["device"] = torch.device("cuda")
 d = cfg["device"]  #: device
-net = cfg["net"]  #: nothing
+net = cfg["net"]  #: bound method
+lr = cfg["train"]["lr"]  #: bound method
+name = cfg["train"].get("name", "cuda")  #: bound method, text
+first = cfg["layers"][0]  #: nothing
+cfg["place"] = "cpu"
+place = cfg["place"]  #: bound method, text
+key = input()
+any_of_them = cfg[key]  #: device, text
+
+# === the command line by its mapping
+import argparse
+args = argparse.ArgumentParser().parse_args()
+opts = vars(args)
+device = opts["device"]  #: bound method
+copied = dict(opts)["device"]  #: bound method
+by_dict = args.__dict__["device"]  #: bound method
+
+# === a dictionary of the program's has what the program puts there
+cfg = {"lr": 1}
+device = cfg["device"]  #: nothing
 
 # === what is put into a batch does not go into its loader
 import torch
