@@ -28,6 +28,8 @@ ACROSS = frozenset(
     backward register_hook __reduce_ex__ __deepcopy__""".split()
 )
 LISTS = ("_foreach", "_fused")
+#: What takes the lengths of a packed sequence, which are whole numbers on the CPU.
+RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 
 
 class Gpu:
@@ -90,7 +92,8 @@ class Places(TorchFunctionMode):
         asked = kwargs.pop("device", None)
         kwargs.pop("pin_memory", None)
         given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        places = {where for leaf in given if (where := place(leaf)) and (leaf.dim() or where != HOST)}
+        asked_of = [leaf for leaf in given if name not in RECURRENT or leaf.is_floating_point()]
+        places = {where for leaf in asked_of if (where := place(leaf)) and (leaf.dim() or where != HOST)}
         if len(places) > 1 and name not in ACROSS and not name.startswith(LISTS):
             where = ", ".join(sorted(places))
             raise RuntimeError(f"{name}: expected all tensors to be on the same device, found {where}")
@@ -117,6 +120,12 @@ def _to(function, tensor, *args, **kwargs):
     where = Gpu.name(devices[0]) if devices else place(others[0]) or HOST if others else place(tensor)
     cast = function(tensor, kinds[0]) if kinds else tensor
     return taken(put(cast, place(tensor) or HOST), where)
+
+
+def _packed(function, tensor, *args, **kwargs):
+    """The lengths of a packed sequence are on the CPU, whatever holds its steps."""
+    data, lengths = function(tensor, *args, **kwargs)
+    return put(data, place(tensor)), put(lengths, HOST)
 
 
 def _set_data(function, tensor, data):
@@ -149,6 +158,7 @@ SPECIAL = {
     "__array__": _numpy,
     "pin_memory": lambda _, tensor, *__: tensor,
     "is_pinned": lambda *_: False,
+    "_pack_padded_sequence": _packed,
     "record_stream": lambda *_: None,
     Tensor.data.__set__: _set_data,
     Tensor.grad.__get__: _gradient,

@@ -11,7 +11,7 @@ import re
 import sys
 import textwrap
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,11 +98,16 @@ def whole(body: str, *, apart: bool = False) -> dict[str, str]:
 @cache
 def _head() -> tuple[str, dict[str, str]]:
     """The imports of the head, and its classes and functions by their names."""
-    head, segment = ast.parse(HEAD), partial(ast.get_source_segment, HEAD)
-    imports = "\n".join(segment(node) for node in head.body if isinstance(node, (ast.Import, ast.ImportFrom)))
-    return imports, {
-        node.name: segment(node) for node in head.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))
-    }
+    head, lines = ast.parse(HEAD), HEAD.splitlines()
+    imports = [text_of(node, lines) for node in head.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    defined = (node for node in head.body if isinstance(node, (ast.ClassDef, ast.FunctionDef)))
+    return "\n".join(imports), {node.name: text_of(node, lines) for node in defined}
+
+
+def text_of(node: ast.stmt, lines: list[str]) -> str:
+    """The lines of a statement, with those that decorate it."""
+    first = min(each.lineno for each in (node, *getattr(node, "decorator_list", ())))
+    return "\n".join(lines[first - 1 : node.end_lineno])
 
 
 def _used(body: str, defined: dict[str, str]) -> dict[str, str]:

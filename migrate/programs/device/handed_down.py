@@ -19,6 +19,7 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.units import Function
 from migrate.programs.device.choices import choices
 from migrate.programs.reach.above import units_above
+from migrate.programs.values.users import names_device
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator
@@ -37,7 +38,7 @@ def handed_device(facts: Facts, unit: Unit | None) -> ast.expr | None:
         return None
     flagged = [choice for choice in _chosen_above(facts, unit) if choice.asks_user]
     for parameter in unit.positional if flagged else ():
-        if facts.is_device(unit.parameters.get(parameter.arg, frozenset())):
+        if names_device(facts, unit.parameters.get(parameter.arg, frozenset())):
             return ast.Name(parameter.arg)
     handed = {parameter.arg for parameter in unit.positional}
     read = read_of(facts, [choice for choice in flagged if _is_setting(choice)], unit)

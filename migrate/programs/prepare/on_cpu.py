@@ -83,6 +83,8 @@ def _by_moves(facts: Facts, program: Program, calls: Iterable[ast.Call]) -> Argu
         given = device_argument(facts, call)
         is_told = given is not None and is_users(facts, given, also_names=True)
         if given is not None and not is_told and is_told_or_chosen(facts, facts.values(given)):
+            if _is_chosen_beside(facts, given):
+                return None  # which is told there
             raise NoPlace(_chosen_elsewhere(given))
         if given is not None and is_told:
             _check_named(facts, program, named := told_in(facts, program.start, given))
@@ -155,6 +157,12 @@ def _deciding(facts: Facts, program: Program, choice: Choice | None) -> Choice |
     parent = facts.tree(choice.statement).parents[choice.statement]
     is_number = isinstance(parent, ast.If) and choice.target in ast.unparse(parent.test)
     return chosen if is_number else choice
+
+
+def _is_chosen_beside(facts: Facts, device: ast.expr) -> bool:
+    """Whether a variable is given the device in its function, in one way."""
+    here = choices(facts, facts.unit(device))
+    return any(choice.target == ast.unparse(device) and choice.is_clear for choice in here)
 
 
 def _chosen_elsewhere(given: ast.expr) -> Refusal:

@@ -42,15 +42,16 @@ def gaps(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
                 yield from _read_by_all(facts, branches, function, place)
 
 
-def _one_sided(branch: Branch, node: ast.If) -> set[str]:
+def _one_sided(branch: Branch, node: ast.If) -> list[str]:
     """The names that the main process gives a value in a branch, and the others None."""
     if any(meaning.holds in _MAIN and meaning.fails in _OTHERS for meaning in branch.meanings):
         full, empty = node.body, node.orelse
     elif any(meaning.holds in _OTHERS and meaning.fails in _MAIN for meaning in branch.meanings):
         full, empty = node.orelse, node.body
     else:
-        return set()
-    return {name for name, is_none in _assigned(empty) if is_none} & {name for name, _ in _assigned(full)}
+        return []
+    nothing = {name for name, is_none in _assigned(empty) if is_none}
+    return [name for name, _ in _assigned(full) if name in nothing]
 
 
 def _assigned(block: list[ast.stmt]) -> Iterator[tuple[str, bool]]:

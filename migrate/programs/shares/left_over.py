@@ -264,7 +264,8 @@ def _own_names(
     for each in below(facts, loop.node):
         own = own_places(facts, loop, each.unit.node, whole)
         kept |= {name for name in own | aliases(facts, each.unit.node, own) if each.shares(name)}
-    return kept - {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}
+    joined_names = {accumulator.name for accumulator in accumulated if not _is_read_early(accumulator)}
+    return {name for name in kept - joined_names if name.partition("[")[0] not in joined_names}
 
 
 def _had_before(facts: Facts, loop: LoopFact, accumulated: Collection[Accumulator]) -> set[str]:

@@ -128,6 +128,56 @@ def test_so_it_does_in_an_object_that_is_handed_the_settings(convert_text, on_pr
     assert f"1 {device} " in printed
 
 
+HANDED = """
+    import torch
+    import yaml
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+
+    class Learner:
+        def __init__(self, model, loader, optimizer, device):
+            self.model, self.loader, self.optimizer, self.device = model, loader, optimizer, device
+
+        def fit(self):
+            for (x,) in self.loader:
+                self.optimizer.zero_grad()
+                loss = self.model(x.to(self.device)).pow(2).mean()
+                loss.backward()
+                self.optimizer.step()
+
+
+    def main():
+        config = yaml.safe_load(open("config.yaml"))
+        device = {device}
+        model = nn.Linear(4, 1).to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        Learner(model, DataLoader(TensorDataset(torch.ones(40, 4)), batch_size=8), optimizer, device).fit()
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+@pytest.mark.parametrize("device", [*NAMED, "config.get('device', 'cpu') if torch.cuda.is_available() else 'cpu'"])
+def test_so_it_does_where_a_function_is_handed_it(convert_text, device):
+    _, text = convert_text(HANDED.format(device=device))
+    assert "self.accelerator = Accelerator(cpu=torch.device(device).type == 'cpu')" in text.replace('"', "'")
+
+
+def test_where_it_is_chosen_below_it_is_told_that_it_has_no_say(convert_text):
+    device = "config.get('device', 'cpu') if torch.cuda.is_available() else 'cpu'"
+    source = PROGRAM.format(device=device).replace(
+        '    with open("config.yml")', '    def train():\n    with open("config.yml")'
+    )
+    head, body = textwrap.dedent(source).split("def train():\n")
+    folds = 'if __name__ == "__main__":\n    for fold in range(2):\n        print(fold)\n        train()\n'
+    report, text = convert_text(f"{head}def train():\n{textwrap.indent(body, '    ')}\n\n{folds}")
+    assert "accelerator = Accelerator()" in text
+    assert any("also where torch.device(config.get('device', 'cpu'))" in each.message for each in report.findings)
+
+
 BY_MAPPING = """
     import argparse
 

@@ -134,6 +134,21 @@ def test_what_may_not_be_the_same_on_every_process_is_told(convert_text, name):
     assert any("sums, read after this loop" in each.message for each in report.findings)
 
 
+def test_what_is_added_to_one_of_its_keys_is_joined_with_the_others(convert_text, numbers_printed):
+    every = "for k, v in losses.items(): sums[k] += v.item() * len(x)"
+    source = program(
+        begin="sums = {'mse': 0.0, 'l1': 0.0, 'all': 0.0}",
+        added=f"{every}\nsums['all'] += loss.item() * len(x)",
+        shown="print(*(value / seen for value in sums.values()))",
+    ).replace("rows = ", "torch.manual_seed(0)\nrows = ")
+    report, after = convert_text(source)
+
+    assert "    sums = accelerator.reduce(sums)\n" in after
+    assert not [each for each in report.findings if "read after this loop" in each.message]
+    shared = after.replace("= Accelerator(", "= Accelerator(split_batches=True, ")
+    assert numbers_printed(shared, 2) == pytest.approx(numbers_printed(source, 1), rel=1e-5)
+
+
 def test_an_attribute_is_joined_and_one_that_other_code_changes_is_not(convert_text):
     source = program(
         begin="log.sums = {}", added="for k, v in losses.items(): log.sums[k] = log.sums.get(k, 0) + v.item()"
