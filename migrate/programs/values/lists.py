@@ -25,7 +25,7 @@ from migrate.programs.values.accumulators import (
 from migrate.programs.values.additions import counted
 from migrate.programs.values.below import below, is_handed_on, sharing
 from migrate.programs.values.divided import Division, Joined, division, numbers_of_batches
-from migrate.programs.values.kept import is_only_read, is_place
+from migrate.programs.values.kept import is_only_read, is_place, sets
 from migrate.programs.values.lengths import measured
 from migrate.programs.values.new_lists import is_empty_list
 from migrate.programs.values.numbers import is_number
@@ -116,8 +116,12 @@ def shown(facts: Facts, loop: LoopFact) -> Iterator[str]:
             continue
         asked = [n for n in nodes_of(facts, loop, name) if isinstance(n, ast.expr) and ast.unparse(n) == name]
         is_shown = any(is_asked_for(facts.tree(node).parents, node) for node in asked)
-        if is_shown and set_up_before(facts, loop, name) is not None:
+        if is_shown and (set_up_before(facts, loop, name) is not None or not _is_set_inside(loop, name)):
             yield name
+
+
+def _is_set_inside(loop: LoopFact, name: str) -> bool:
+    return any(isinstance(node, (ast.Assign, ast.AnnAssign)) and sets(node, name) for node in walk(loop.node))
 
 
 def _is_figure(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:

@@ -78,3 +78,39 @@ def test_a_list_of_losses_that_a_scaler_scales_is_told(convert_text):
     report, _ = convert_text(source)
 
     assert any("while this loop runs, losses shows" in finding.message for finding in report.findings)
+
+
+IN_A_FUNCTION = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+loader = DataLoader(TensorDataset(torch.randn(32, 2), torch.randn(32, 1)), batch_size=4)
+model = nn.Linear(2, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+results = {"steps": 0, "losses": []}
+
+
+def train():
+    for step, (x, y) in enumerate(loader):
+        RESET
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        results["losses"].append(loss.cpu().detach().numpy())
+        results["steps"] = step
+        if step % 4 == 3:
+            print(step, sum(results["losses"][-4:]) / 4)
+
+
+train()
+"""
+
+
+@pytest.mark.parametrize(("reset", "told"), [("pass", True), ('results["losses"] = []', False)])
+def test_so_is_a_list_that_others_made(convert_text, reset, told):
+    report, _ = convert_text(IN_A_FUNCTION.replace("RESET", reset))
+
+    found = [f for f in report.findings if "while this loop runs, results['losses'] shows" in f.message]
+    assert bool(found) is told
