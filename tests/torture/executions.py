@@ -85,6 +85,10 @@ class Stage:
         """How a script ends on each of the processes, which meet."""
         return self._answers(script, arguments, len(self._processes), launched=False)
 
+    def left(self, name: str) -> Path:
+        """Where a file is that the last run has written, as the only process or the first."""
+        return self._folder / f"run-{self._number - 1}-0" / "work" / name
+
     def _answers(
         self, script: Path, arguments: list[str], count: int, *, launched: bool, gpu: int | None = None
     ) -> list[Ran]:

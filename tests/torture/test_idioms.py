@@ -29,6 +29,8 @@ TOLD = {
 }
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 CLOSE = 2e-3
+#: Where the rates, or how long it goes on, depend on what half as many steps come to.
+BY_STEPS = frozenset({"rate by corners", "rate by loss", "stops by loss"})
 
 
 @pytest.mark.parametrize("portion", range(PORTIONS))
@@ -72,6 +74,8 @@ def performed(program, folder, stage):
             told = told or split(before, after, stage, compared(report))
     if not program.tags & {"spread"}:
         told = told or elsewhere(before, after, stage)
+    if program.tags >= {"resumes", "keeps all"}:
+        told = told or resumed(program, before, after, stage)
     return True, told
 
 
@@ -105,6 +109,22 @@ def elsewhere(before, after, stage):
     return ""
 
 
+def resumed(program, before, after, stage):
+    """What differs between a program that goes on from what it has left, and the converted one."""
+    stage.run(before, [], launched=False)
+    from_original = ["--epochs", "5", "--resume", str(stage.left("last.pt"))]
+    first, second = (stage.run(script, from_original, launched=False) for script in (before, after))
+    if (second.status, second.said) != (0, first.said):
+        return f"E1, resumed:\n{first.output}\n{second.output}\n{second.errors[-900:]}"
+    if program.tags & {"reads again", *BY_STEPS}:
+        return ""
+    stage.together(after, [])
+    main, other = stage.together(after, ["--epochs", "5", "--resume", str(stage.left("last.pt"))])
+    if main.status or other.status or other.output or lines(main, "lr")[:1] != lines(first, "lr")[:1]:
+        return f"resumed on two processes:\n{main.output}\n{other.output}\n{main.errors[-900:]}\n{other.errors[-900:]}"
+    return ""
+
+
 def together(program, before, after, stage):
     """What differs on two processes: of a frozen program what it evaluates, of a training one the rates."""
     frozen, training = (stage.run(before, arguments, launched=False) for arguments in (FROZEN, []))
@@ -114,9 +134,14 @@ def together(program, before, after, stage):
             return f"on two processes:\n{main.errors[-900:]}\n{other.errors[-900:]}"
         if other.output or other.files:
             return f"E4:\n{other.output}\n{other.files}"
-    if not program.tags & {"never frozen", "by batches"} and lines(both[0][0], "val") != lines(frozen, "val"):
+    is_fixed = not program.tags >= {"folds", "draws"}  # of the next fold's weights
+    if (
+        is_fixed
+        and not program.tags & {"never frozen", "by batches"}
+        and lines(both[0][0], "val") != lines(frozen, "val")
+    ):
         return f"E3:\n{frozen.output}\n{both[0][0].output}"
-    if not program.tags & {"rate by corners", "rate by loss", "stops by loss"}:
+    if program.tags.isdisjoint(BY_STEPS):
         if lines(both[1][0], "lr") != lines(training, "lr"):
             return f"E5:\n{training.output}\n{both[1][0].output}"
     return ""

@@ -10,6 +10,7 @@ import ast
 import copy
 from typing import TYPE_CHECKING
 
+from migrate.programs.device.told_above import in_words_above
 from migrate.programs.values.conditions import bindings_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,16 @@ def asked_early(facts: Facts, unit: Unit, flag: ast.expr, chosen: frozenset[str]
     found = _Asked(chosen).visit(copy.deepcopy(flag if given is None else given.value))
     is_plain = all(ast.unparse(call) == _AVAILABLE for call in ast.walk(found) if isinstance(call, ast.Call))
     return found if is_plain and not _reads(found, chosen) else flag
+
+
+def asked_at(facts: Facts, start: Unit | None, unit: Unit, flag: ast.expr, chosen: frozenset[str]) -> ast.expr | None:
+    """The condition for `start`, where the accelerator is made; None: not all of it can be told there."""
+    asked = asked_early(facts, unit, flag, chosen)
+    if start is None or start is unit:
+        return asked
+    given = given_to(facts, unit, flag)
+    nodes = [node for each in (flag, given) if each is not None for node in ast.walk(each)]
+    return in_words_above(facts, start, asked, nodes)
 
 
 def given_to(facts: Facts, unit: Unit, flag: ast.expr) -> ast.Assign | None:

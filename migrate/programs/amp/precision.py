@@ -17,7 +17,7 @@ from migrate.analysis.known.training import CLIPPING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_only_asked
 from migrate.programs.amp import apex
-from migrate.programs.amp.condition import asked_early, given_to
+from migrate.programs.amp.condition import asked_at, given_to
 from migrate.programs.amp.contexts import Contexts
 from migrate.programs.amp.handed import is_only_name, is_read_in, parameter_for
 from migrate.programs.amp.plain import scaled_call, without_scaling
@@ -160,9 +160,9 @@ class _Reader:
         flag = self._switch.flag
         if flag is None:
             return Argument("mixed_precision", "'fp16'")
-        if self._switch.unit is not self._program.home:
+        unit, home, start = self._switch.unit, self._program.home, self._program.start
+        if unit is not home or (asked := asked_at(self._facts, start, unit, flag, self._chosen)) is None:
             raise Stays(flag, f"{ast.unparse(flag)} is not at hand where the accelerator is made")
-        asked = asked_early(self._facts, self._switch.unit, flag, self._chosen)
         return Argument("mixed_precision", f"'fp16' if {ast.unparse(asked)} else 'no'", frozenset(needs(asked)))
 
     def _idle(self, argument: Argument) -> Iterator[ast.stmt]:

@@ -24,7 +24,7 @@ from migrate.programs.values.conditions import bindings_of, denied, flag, needs,
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Iterable
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
@@ -44,17 +44,26 @@ class _Untold(Exception):
 def told_above(facts: Facts, start: Unit, choice: Choice) -> tuple[str, frozenset[str]] | None:
     """The condition, with what it needs; None: something of it cannot be told above, or it asks for no user."""
     assert choice.cpu is not None
-    above = frozenset({start, start.module, *units_above(facts, [start])})
-    nodes = (*choice.nodes(), *walk(choice.outermost))
-    written = {ast.unparse(n): n for n in nodes if isinstance(n, _NAMED) and isinstance(n.ctx, ast.Load)}
     condition = ast.parse(choice.cpu, mode="eval").body
-    try:
-        told = _Words(facts, start, above).of(_as_written(condition, written), gpu=False, depth=_DEEPEST)
-    except _Untold:
-        return None
-    if isinstance(told, ast.Constant):
+    told = in_words_above(facts, start, condition, (*choice.nodes(), *walk(choice.outermost)), gpu=False)
+    if told is None or isinstance(told, ast.Constant):
         return None
     return ast.unparse(told), frozenset(needs(told)) - {"torch", "torch.device"}
+
+
+def in_words_above(
+    facts: Facts, start: Unit, condition: ast.expr, nodes: Iterable[ast.AST], *, gpu: bool | None = None
+) -> ast.expr | None:
+    """A condition of names that stand in `nodes`, for the function above; None: not all of it can be told there.
+
+    `gpu` is whether it asks for a GPU where it is true, or else for the CPU; None: for neither.
+    """
+    above = frozenset({start, start.module, *units_above(facts, [start])})
+    written = {ast.unparse(n): n for n in nodes if isinstance(n, _NAMED) and isinstance(n.ctx, ast.Load)}
+    try:
+        return _Words(facts, start, above).of(_as_written(condition, written), gpu=gpu, depth=_DEEPEST)
+    except _Untold:
+        return None
 
 
 def _as_written(node: ast.expr, written: dict[str, ast.Name | ast.Attribute]) -> ast.expr:

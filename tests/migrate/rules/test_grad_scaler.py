@@ -388,8 +388,16 @@ Trainer({"amp": True}).train()
 """
 
 
-def test_a_flag_of_another_function_than_the_accelerator_s_keeps_the_scaler(convert_text):
-    report, result = convert_text(TRAINER)
+def test_a_flag_of_another_function_is_told_where_the_accelerator_is_made(convert_text):
+    _, result = convert_text(TRAINER)
+
+    assert 'self.accelerator = Accelerator(mixed_precision="fp16" if self.args["amp"] else "no")' in result
+    assert "scaler" not in result
+    assert result.index("self.args = args") < result.index("self.accelerator =")
+
+
+def test_one_that_can_not_be_told_there_keeps_the_scaler(convert_text):
+    report, result = convert_text(TRAINER.replace('self.args["amp"]', "next(self.model.parameters()).is_cuda"))
     (note,) = [finding for finding in report.findings if finding.code == "MIG106"]
 
     assert "use_amp is not at hand where the accelerator is made" in note.message
@@ -498,3 +506,66 @@ def test_parameters_in_half_precision_by_a_flag_are_told(unchanged, programs, re
 @pytest.mark.parametrize("made", ["model.half()", "if torch.cuda.is_available():\n    model.half()"])
 def test_parameters_in_half_precision_that_nobody_chooses_are_refused(refused, made):
     refused("MIG106", "model.half()", ["float16"], made=made)
+
+
+BUILT = """
+import argparse
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Solver:
+    def __init__(self, args):
+        self.args = args
+        self.build(args)
+
+    def build(self, args):
+        self.device = {device}
+        self.model = nn.Linear(2, 1).to(self.device)
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+        self.loader = DataLoader(TensorDataset(torch.ones(16, 2), torch.zeros(16, 1)), batch_size=4)
+        self.amp = {amp}
+        self.scaler = torch.cuda.amp.GradScaler(enabled=self.amp)
+
+    def train(self):
+        for x, y in self.loader:
+            x, y = x.to(self.device), y.to(self.device)
+            self.optimizer.zero_grad()
+            with torch.cuda.amp.autocast(enabled=self.amp):
+                loss = nn.functional.mse_loss(self.model(x), y)
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        print(loss.item())
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--amp", action="store_true")
+torch.manual_seed(0)
+Solver(parser.parse_args()).train()
+"""
+CHOSEN = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+#: What the flag is given below the accelerator, and the same above; None: it cannot be told there.
+BELOW = {
+    "args.amp": "args.amp",
+    "self.args.amp and torch.cuda.is_available()": "self.args.amp and torch.cuda.is_available()",
+    'str(self.device).startswith("cuda")': None,
+    "bool(input())": None,
+}
+
+
+@pytest.mark.parametrize("amp", BELOW)
+def test_a_flag_that_gets_its_value_below_the_accelerator_is_told_above_or_stays(convert_text, numbers_printed, amp):
+    device = 'name["device"]' if "device" in amp else CHOSEN
+    source = BUILT.format(amp=amp, device=device).replace(
+        "import argparse\n", "import argparse\nname = {'device': 'cpu'}\n"
+    )
+    _, result = convert_text(source)
+
+    asked = BELOW[amp]
+    argument = "" if asked is None else f'mixed_precision="fp16" if {asked} else "no"'
+    assert f"self.accelerator = Accelerator({argument})" in result
+    if "input" not in amp:
+        assert numbers_printed(result, 1) == numbers_printed(source, 1)
