@@ -101,11 +101,14 @@ def alone(before, after, stage):
 
 def elsewhere(before, after, stage):
     """What differs between a program on the first GPU and the converted one on the second, which are pretended."""
-    first, second = stage.on_gpu(0, before, []), stage.on_gpu(1, after, [])
-    if first.status:
-        return f"the original fails on a GPU:\n{first.errors[-900:]}"
-    if (second.status, second.output) != (0, first.output):
-        return f"on the second GPU:\n{first.output}\n{second.output}\n{second.errors[-900:]}"
+    for arguments in ([], ["--no-cuda"]):
+        first, second = stage.on_gpu(0, before, arguments), stage.on_gpu(1, after, arguments)
+        if first.status and arguments:
+            continue  # it moves things to the GPU by another test than this
+        if first.status:
+            return f"the original fails on a GPU:\n{first.errors[-900:]}"
+        if (second.status, second.output) != (0, first.output):
+            return f"on the second GPU {arguments}:\n{first.output}\n{second.output}\n{second.errors[-900:]}"
     return ""
 
 

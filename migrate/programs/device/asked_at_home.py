@@ -12,13 +12,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.syntax import is_main_guard, walk
 from migrate.analysis.units import Function
 from migrate.programs.argument import CPU, Argument
 from migrate.programs.device.choices import Choice, choices
 from migrate.programs.device.chosen_below import is_of
 from migrate.programs.device.devices import (
     by_text,
+    cpu_when,
     device_argument,
     hides_flag,
     is_choice,
@@ -26,6 +27,7 @@ from migrate.programs.device.devices import (
     only_asks,
 )
 from migrate.programs.device.the_cpu import is_cpu
+from migrate.programs.device.told_above import in_words_above
 from migrate.programs.values.conditions import needs, same_name
 
 if TYPE_CHECKING:
@@ -55,6 +57,18 @@ def asked_at_home(
         named = _at_home(facts, program, program.start, given) if flagged[values] else None
         if named is not None:
             return Argument(CPU, ast.unparse(by_text(named)), frozenset(needs(named)), below=_made(facts, given))
+    asked = (values for values, is_flagged in flagged.items() if is_flagged)
+    return next((told for values in asked if (told := _in_words(facts, program.start, values)) is not None), None)
+
+
+def _in_words(facts: Facts, start: Unit, values: Values) -> Argument | None:
+    """The condition for the CPU in the words of the function above, where that has no name for the device."""
+    texts, made = _texts(values), _made_devices(values)
+    for node in (*made, *_choosing(facts, texts)):
+        condition = cpu_when(facts, node)
+        told = None if condition is None else in_words_above(facts, start, condition, walk(node), gpu=False)
+        if told is not None and not isinstance(told, ast.Constant):
+            return Argument(CPU, ast.unparse(told), frozenset(needs(told)) - {"torch", "torch.device"})
     return None
 
 
@@ -79,9 +93,15 @@ def _is_flagged(facts: Facts, values: Values) -> bool:
     """Whether a device is the CPU in some runs, and not by what the machine has alone."""
     if not facts.is_device(values) or not any(_is_other(facts, value.origin, value.name) for value in values):
         return False
-    texts = frozenset(value for value in values if value.role is Role.TEXT)
-    made = [value.origin for value in values if value.role is Role.DEVICE and isinstance(value.origin, ast.expr)]
-    return any(_asks_flag(facts, origin) for origin in made) or _text_asks_flag(facts, texts)
+    return any(_asks_flag(facts, origin) for origin in _made_devices(values)) or _text_asks_flag(facts, _texts(values))
+
+
+def _texts(values: Values) -> Values:
+    return frozenset(value for value in values if value.role is Role.TEXT)
+
+
+def _made_devices(values: Values) -> list[ast.expr]:
+    return [value.origin for value in values if value.role is Role.DEVICE and isinstance(value.origin, ast.expr)]
 
 
 def _is_other(facts: Facts, origin: ast.AST | None, name: str) -> bool:
@@ -107,14 +127,19 @@ def _text_asks_flag(facts: Facts, texts: Values) -> bool:
     """
     if not any(value.name == "cpu" for value in texts):
         return False
-    chosen = [
+    chosen = _choosing(facts, texts)
+    return not chosen or any(hides_flag(facts, node) for node in chosen)
+
+
+def _choosing(facts: Facts, texts: Values) -> list[ast.expr]:
+    """The expressions that choose one of several texts."""
+    return [
         node
-        for module in facts.modules
+        for module in (facts.modules if texts else ())
         for kind in (ast.IfExp, ast.BoolOp)
         for node in facts.tree_of(module).nodes.of(kind)
         if facts.values(node) == texts and is_choice(facts, node)
     ]
-    return not chosen or any(hides_flag(facts, node) for node in chosen)
 
 
 def _at_home(facts: Facts, program: Program, start: Unit, given: ast.expr) -> ast.expr | None:
@@ -150,7 +175,7 @@ def _of(given: ast.Attribute | ast.Subscript, name: str) -> ast.expr:
 def _made(facts: Facts, given: ast.expr) -> frozenset[ast.AST]:
     """Where a device is made, and where a text is given to something of that name."""
     values = facts.values(given)
-    texts = frozenset(value for value in values if value.role is Role.TEXT)
+    texts = _texts(values)
     stored = {node for node in _stored(facts, given) if facts.values(node) <= texts} if texts else set()
     return frozenset({*(value.origin for value in values if value.origin is not None), *stored})
 

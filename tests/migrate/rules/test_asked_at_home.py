@@ -157,3 +157,49 @@ def test_a_tensor_on_another_gpu_is_noticed(on_pretended_gpu):
         'noise = torch.zeros(8, 4, device=config["device"])', 'noise = torch.zeros(8, 4, device="cuda:0")'
     )
     assert "expected all tensors to be on the same device, found cuda:0, cuda:1" in on_pretended_gpu(elsewhere)
+
+
+BUILT = """
+    import argparse
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+
+    class Solver:
+        def __init__(self, args):
+            self.args = args
+            self.build(args.cpu)
+
+        def build(self, cpu):
+            config = {"lr": 0.1, "device": CHOSEN}
+            self.device = config["device"]
+            self.model = nn.Linear(4, 2).to(self.device)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=config["lr"])
+            self.loader = DataLoader(TensorDataset(torch.ones(64, 4), torch.ones(64).long()), batch_size=8)
+
+        def train(self):
+            for x, y in self.loader:
+                x, y = x.to(self.device), y.to(self.device)
+                loss = nn.functional.cross_entropy(self.model(x), y)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+            print(x.device, torch.ones(1).to(self.device).device)
+
+
+    if __name__ == "__main__":
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--cpu", action="store_true")
+        torch.manual_seed(0)
+        Solver(parser.parse_args()).train()
+"""
+
+
+@pytest.mark.parametrize("chosen", ['"cuda" if not cpu else "cpu"', 'torch.device("cpu" if cpu else "cuda")'])
+def test_one_that_is_kept_below_is_asked_in_the_words_above(convert_text, on_pretended_gpu, chosen):
+    _, converted = convert_text(BUILT.replace("CHOSEN", chosen))
+    assert "self.accelerator = Accelerator(cpu=args.cpu)\n" in converted
+    assert on_pretended_gpu(converted) == "cuda:1 cuda:1\n"
+    assert on_pretended_gpu(converted, "--cpu") == "cpu cpu\n"
