@@ -19,6 +19,7 @@ from migrate.analysis.syntax import is_stored, targets_of, walk
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.values.imported import Imported
+from migrate.programs.values.items import items_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -176,7 +177,7 @@ class Sources:
         yield from (node.value for node in self._facts.own(unit).of(ast.Return))
 
     def behind(self, given: Iterable[ast.expr]) -> list[ast.AST]:
-        """Expressions, all that their names were given, and the functions of the project that they name."""
+        """Expressions, all that their names and items were given, and the functions of the project that they name."""
         found: dict[ast.AST, None] = {}
         waiting: list[ast.AST] = list(given)
         while waiting:
@@ -187,6 +188,8 @@ class Sources:
             for inner in walk(node):
                 if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and not is_stored(inner):
                     waiting += self.given(inner).expressions
+                elif isinstance(inner, ast.Subscript):
+                    waiting += items_given(self._facts, inner)
                 if isinstance(inner, (ast.Name, ast.Attribute)):
                     units = (value.unit for value in self._facts.values(inner))
                     waiting += [unit.node for unit in units if isinstance(unit, Function)]

@@ -14,6 +14,21 @@ NOT_PREPARED = {
         "ready": "steps = 2 * len(loader)\nschedule = CosineAnnealingLR(optimizer, steps)",
         "step": "schedule.step()",
     },
+    "per batch, horizon after prepare in a dict": {
+        "ready": "settings = dict(epochs=2)\n"
+        'settings["steps"] = len(loader)\n'
+        'schedule = CosineAnnealingLR(optimizer, settings["epochs"] * settings["steps"])',
+        "step": "schedule.step()",
+    },
+    "per batch, horizon after prepare in a dict that comes from a file": {
+        "ready": "import json\n"
+        "def cosine(optimizer, settings):\n"
+        '    return CosineAnnealingLR(optimizer, settings["epochs"] * settings["steps"])\n'
+        """settings = json.loads('{"optim": {"epochs": 2}}')["optim"]\n"""
+        'settings["steps"] = len(loader)\n'
+        "schedule = cosine(optimizer, settings)",
+        "step": "schedule.step()",
+    },
     "on a metric": {"ready": "schedule = ReduceLROnPlateau(optimizer)", "epoch": "schedule.step(epoch / 2)"},
     "never stepped": {"ready": "schedule = StepLR(optimizer, 1)"},
 }
@@ -24,6 +39,14 @@ def test_unchanged(unchanged, name):
     report = unchanged(**IMPORTS, **NOT_PREPARED[name])
 
     assert not [finding for finding in report.of(Kind.NOTE) if finding.code == "MIG118"]
+
+
+def test_an_item_of_another_key_is_no_horizon(changed):
+    settings = 'settings = {}\nsettings["steps"] = 100\nsettings["batches"] = len(loader)\n'
+    made = f"{settings}schedule = CosineAnnealingLR(optimizer, settings['steps'])"
+    report = changed(**IMPORTS, prepare=f"{made}\n{PREPARE}", ready=(made, ""), step="schedule.step()")
+
+    assert [finding for finding in report.of(Kind.NOTE) if finding.code == "MIG118"]
 
 
 PREPARE = "loader, model, optimizer, schedule = accelerator.prepare(\n    loader, model, optimizer, schedule\n)"
