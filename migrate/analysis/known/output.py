@@ -130,7 +130,9 @@ PATHS = (
 )
 #: Functions whose first argument is a file or folder that they read, or enter.
 READERS = frozenset(
-    """torch.load torch.jit.load numpy.load numpy.loadtxt pandas.read_csv pandas.read_pickle joblib.load
+    """torch.load torch.jit.load numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile numpy.memmap joblib.load
+    pandas.read_csv pandas.read_pickle pandas.read_json pandas.read_table pandas.read_excel pandas.read_feather
+    pandas.read_parquet pandas.read_hdf scipy.io.loadmat
     sklearn.externals.joblib.load scipy.sparse.load_npz omegaconf.OmegaConf.load nibabel.load os.listdir os.scandir
     os.chdir os.stat os.path.getsize os.path.getmtime glob.glob PIL.Image.open torchvision.io.read_image
     safetensors.torch.load_file onnx.load

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output
@@ -14,6 +15,7 @@ from migrate.programs.output.filled import filling, holds, looked_into
 from migrate.programs.output.handed_paths import handed_paths
 from migrate.programs.output.made_before import may_be_one, read_below, tails
 from migrate.programs.output.own_files import OwnFiles
+from migrate.programs.output.passed_paths import passed_paths
 from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.output.written_paths import written_path
@@ -23,10 +25,11 @@ from migrate.programs.values.outputs import Outputs
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
-    from migrate.analysis.facts import Use
+    from migrate.analysis.facts import Facts, Use
     from migrate.analysis.syntax import Tree
     from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
+    from migrate.programs.output.passed_paths import Passed
 
     Write = tuple[ast.Call, Unit]
 
@@ -53,7 +56,11 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
     voice = Voice(conversion)
     every = [write for each in written.values() for write in each]
     writing = _writing(conversion, every)
-    made = [(_tails(conversion, write[0]), write) for write in every]
+    made = [
+        (_Known.of(conversion.facts, path), write)
+        for write in every
+        if (path := written_path(conversion.facts, write[0]))
+    ]
     found: dict[ast.stmt, None] = {}
     for use in uses_reached(conversion.facts, conversion.speaking_uses):
         path = read_path(conversion, use.node) or _handed_path(conversion, use, written)
@@ -69,7 +76,7 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
             trained = is_load or all(unit is not use.unit for _, unit in writes)
             places = _places(voice, use.node, use.unit, writes if trained else None, _DEEPEST)
             found.update(dict.fromkeys(places if is_own else (_above_loops(conversion, place) for place in places)))
-        elif same := _by_tails(made, tails(conversion.facts, path)):
+        elif same := _may_be(made, _Known.of(conversion.facts, path)):
             places = read_below(conversion, use.node, use.unit, _writing(conversion, same))
             found.update((_outside_of_tests(conversion, place), None) for place in places if not voice.is_of_one(place))
     looking, filled = _of_folders(conversion, voice, kept)
@@ -107,13 +114,23 @@ def written_paths(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
     yield from found.items()
 
 
-def _by_tails(made: Sequence[tuple[set[str], Write]], read: set[str]) -> list[Write]:
-    return [write for written, write in made if may_be_one(written, read)]
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a path that is written differently elsewhere."""
+
+    tails: set[str]
+    passed: set[Passed]
+
+    @classmethod
+    def of(cls, facts: Facts, path: ast.expr) -> _Known:
+        return cls(tails(facts, path), passed_paths(facts, path))
+
+    def may_be(self, other: _Known) -> bool:
+        return may_be_one(self.tails, other.tails) or not self.passed.isdisjoint(other.passed)
 
 
-def _tails(conversion: Conversion, call: ast.Call) -> set[str]:
-    path = written_path(conversion.facts, call)
-    return tails(conversion.facts, path) if path is not None else set()
+def _may_be(made: Sequence[tuple[_Known, Write]], read: _Known) -> list[Write]:
+    return [write for written, write in made if written.may_be(read)]
 
 
 def read_path(conversion: Conversion, call: ast.Call) -> ast.expr | None:

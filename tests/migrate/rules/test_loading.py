@@ -610,6 +610,87 @@ def test_what_a_function_below_the_write_reads_is_waited_for_in_between(convert_
     assert result.count("wait_for_everyone") == 1
 
 
+WRITTEN_FOR_ANOTHER = """
+import {imports}
+import sys
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def score(model, loader, save_path):
+    model.eval()
+    answers = []
+    with torch.no_grad():
+        for x, y in loader:
+            answers.extend(model(x).view(-1).tolist())
+    with open(save_path, "w") as file:
+        for answer in answers:
+            file.write(f"{{answer}}\\n")
+
+
+def rated(scores):
+    return {read}
+
+
+def main(folder, other):
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(16, 2), torch.ones(16, 1))
+    loader = DataLoader(data, batch_size=4)
+    test_loader = DataLoader(data, batch_size=4)
+    model = nn.Linear(2, 1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    path = folder + sys.argv[0].replace("/", "_")
+    for epoch in range(3):
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+        score(model, test_loader, path)
+        found = {rated}
+        print(found)
+
+
+main("all_scores", __file__)
+"""
+READ_AGAIN = {
+    "opened": {"imports": "math", "read": "sum(map(float, open(scores)))", "rated": "rated(path)"},
+    "by its name": {"imports": "math", "read": "sum(map(float, open(scores)))", "rated": "rated(scores=path)"},
+    "by numpy": {"imports": "numpy", "read": "numpy.genfromtxt(scores).sum()", "rated": "rated(path)"},
+    "where it is handed out": {"imports": "math", "read": "0", "rated": "sum(map(float, open(path)))"},
+}
+
+
+@pytest.mark.parametrize("name", READ_AGAIN)
+def test_what_one_function_writes_another_one_waits_for(convert_text, name):
+    _, result = convert_text(WRITTEN_FOR_ANOTHER.format(**READ_AGAIN[name]))
+
+    assert result.count("wait_for_everyone") == 1
+    assert "        accelerator.wait_for_everyone()\n        found =" in result
+
+
+def test_what_is_read_from_another_path_nobody_waits_for(convert_text):
+    _, result = convert_text(
+        WRITTEN_FOR_ANOTHER.format(imports="math", read="len(list(open(scores)))", rated="rated(other)")
+    )
+
+    assert "accelerator.backward" in result
+    assert "wait_for_everyone" not in result
+
+
+def test_two_processes_read_what_the_main_one_has_written(convert_text, numbers_printed, tmp_path):
+    source = WRITTEN_FOR_ANOTHER.format(**READ_AGAIN["opened"]).replace("all_scores", f"{tmp_path}/scores")
+    _, result = convert_text(source)
+    writes = "    if accelerator.is_main_process:\n        with open(save_path"
+    assert writes in result
+    result = result.replace(writes, f"    __import__('time').sleep(accelerator.is_main_process)\n{writes}")
+
+    two, one = (numbers_printed(result.replace("batch_size=4", f"batch_size={size}"), 4 // size) for size in (2, 4))
+    assert len(one) == 3
+    assert two == pytest.approx(one, rel=1e-4)
+
+
 WAITED_FOR = """
 import json
 import os
