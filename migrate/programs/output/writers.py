@@ -111,11 +111,11 @@ class Writers:
         return isinstance(unit, Function) and self._voice.is_guarded_outside(unit)
 
     def _is_handed_on(self, tree: Tree, node: ast.expr, made: ast.Call) -> bool:
-        """As an argument for a function of the project, under another name, in a return, or only to ask for None."""
-        above = tree.parents[node]
-        if isinstance(above, ast.keyword):
-            above = tree.parents[above]
-        if isinstance(above, ast.Call) and node is not above.func:
+        """As an argument for a function of the project, or in one, under another name, in a return, or asked for None."""
+        above, given = tree.parents[node], node
+        while isinstance(above, (ast.List, ast.Tuple, ast.keyword)):  # what is taken out of it again is looked at there
+            above, given = tree.parents[above], above
+        if isinstance(above, ast.Call) and given is not above.func:
             return (
                 bool(self._facts.targets(above))
                 and not self._facts.called(above)

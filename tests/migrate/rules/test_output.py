@@ -614,6 +614,42 @@ def test_a_writer_that_is_handed_on_is_none_on_the_others(changed):
     )
 
 
+TWO = """\
+def fit(epoch, writers):
+    if writers is not None:
+        writer, other = writers
+    best = epoch
+    {}
+    return best
+"""
+IN_ONE = {"a list": "[writer, other]", "a tuple by its name": "writers=(writer, other)"}
+
+
+@pytest.mark.parametrize("name", IN_ONE)
+def test_writers_that_are_handed_on_together_are_none_on_the_others(changed, name):
+    call = "writer.add_scalar('best', best, epoch)\n{}other.add_scalar('best', best, epoch)"
+    inside = f"if accelerator.is_main_process:\n        {call.format(' ' * 8)}"
+    changed(
+        imports=WRITER,
+        setup=(TWO.format(call.format(" " * 4)), TWO.format(inside)),
+        ready=("writer = SummaryWriter()\nother = SummaryWriter()", f"writer = {OR_NONE}\nother = {OR_NONE}"),
+        epoch=f"seen = fit(epoch, {IN_ONE[name]})",
+    )
+
+
+ASKED = "def fit(writers):\n    writer, other = writers\n    return writer.log_dir"
+
+
+@pytest.mark.parametrize(("imports", "setup"), [("\nfrom elsewhere import fit", "pass"), ("", ASKED)])
+def test_a_writer_in_a_list_that_all_need_is_made_by_all(unchanged, imports, setup):
+    unchanged(
+        imports=f"{WRITER}{imports}",
+        setup=setup,
+        ready="writer = SummaryWriter()\nother = []",
+        epoch="seen = fit([writer, other])",
+    )
+
+
 def test_a_writer_that_may_be_missing(changed):
     call = "if writer is not None{}:\n    writer.add_scalar('loss', loss.item(), epoch)"
     changed(
