@@ -111,7 +111,7 @@ class Writers:
         return isinstance(unit, Function) and self._voice.is_guarded_outside(unit)
 
     def _is_handed_on(self, tree: Tree, node: ast.expr, made: ast.Call) -> bool:
-        """As an argument for a function of the project, or in one, under another name, in a return, or asked for None."""
+        """As an argument for a function of the project, or in one, as another name, in a return, or asked for None."""
         above, given = tree.parents[node], node
         while isinstance(above, (ast.List, ast.Tuple, ast.keyword)):  # what is taken out of it again is looked at there
             above, given = tree.parents[above], above
