@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Function
 
 _ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
+#: Attributes of a tensor that tell nothing of what is in it.
+_KIND = frozenset("device dtype layout is_cuda".split())
+#: Methods that put a tensor where another one is.
+_PUT = frozenset({"to", "type_as"})
 
 
 def states_kept(
@@ -121,9 +125,27 @@ def _only_trains(facts: Facts, statement: ast.stmt) -> bool:
 def _is_computed(facts: Facts, unit: Function, statement: ast.stmt) -> bool:
     """Whether a value comes of the batch, or of what the method has computed: not of sizes that it is handed."""
     value = _value(statement)
-    own = {node.id for node in facts.own(unit) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    nodes = [node for node in facts.own(unit) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    own = {node.id for node in nodes if not _is_of_kind(facts, node)}
     read = [node for node in walk(value) if isinstance(node, ast.Name)] if value is not None else []
-    return any(node.id in own or roles(facts.values(node)) & FROM_LOADER for node in read)
+    computed = (node for node in read if node.id in own or roles(facts.values(node)) & FROM_LOADER)
+    return any(not _tells_kind(facts, node) for node in computed)
+
+
+def _is_of_kind(facts: Facts, stored: ast.Name) -> bool:
+    """`device` of `device = x.device`."""
+    statement = facts.tree(stored).statement(stored)
+    value = statement.value if isinstance(statement, ast.Assign) and stored in statement.targets else None
+    return isinstance(value, ast.Attribute) and value.attr in _KIND
+
+
+def _tells_kind(facts: Facts, node: ast.Name) -> bool:
+    """Whether a tensor only says where another one is put, and as what: `self.table.to(x.device)`, `.type_as(x)`."""
+    above = facts.tree(node).parents.get(node)
+    if isinstance(above, ast.Attribute):
+        return above.attr in _KIND
+    is_told = isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and node in above.args
+    return is_told and above.func.attr in _PUT
 
 
 def _goes_on(unit: Function, value: ast.AST | None, name: str) -> bool:

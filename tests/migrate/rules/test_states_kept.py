@@ -76,6 +76,11 @@ ANEW = {
     ),
     "not read": "out, state = self.cell(x)\n        self.state = state",
     "read below": "out, self.state = self.cell(x)\n        out = out + self.state[0].mean()",
+    "moved to where the batch is": "self.state = self.state.to(x.device, x.dtype)\n        out = x + self.state.mean()",
+    "moved there by a name": (
+        "where = x.device\n        self.state = self.state.to(where)\n        out = x + self.state.mean()"
+    ),
+    "put where the batch is": "self.state = self.state.type_as(x)\n        out = x + self.state.mean()",
     "a count": f"{DETACHED.splitlines()[0].replace('self.state', 'None')}\n        self.seen = self.seen + 1",
     "made to fit": (
         "if self.state is None or self.state.size(0) != len(x):\n            self.state = torch.zeros_like(x)\n"
