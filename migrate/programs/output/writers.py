@@ -112,7 +112,8 @@ class Writers:
 
     def _is_handed_on(self, tree: Tree, node: ast.expr, made: ast.Call) -> bool:
         """As an argument for a function of the project, or in one, as another name, in a return, or asked for None."""
-        above, given = tree.parents[node], node
+        given: ast.AST = node
+        above = tree.parents[node]
         while isinstance(above, (ast.List, ast.Tuple, ast.keyword)):  # what is taken out of it again is looked at there
             above, given = tree.parents[above], above
         if isinstance(above, ast.Call) and given is not above.func:

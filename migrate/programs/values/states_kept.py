@@ -144,8 +144,9 @@ def _tells_kind(facts: Facts, node: ast.Name) -> bool:
     above = facts.tree(node).parents.get(node)
     if isinstance(above, ast.Attribute):
         return above.attr in _KIND
-    is_told = isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and node in above.args
-    return is_told and above.func.attr in _PUT
+    if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute):
+        return node in above.args and above.func.attr in _PUT
+    return False
 
 
 def _goes_on(unit: Function, value: ast.AST | None, name: str) -> bool:
