@@ -71,10 +71,16 @@ def _asked(facts: Facts, program: Program, test: ast.expr, *, holds: bool) -> li
         case ast.Compare(left=left, ops=[operator], comparators=[right]) if not _is_of_batch(facts, test):
             before, behind = _lengths(facts, program, left), _lengths(facts, program, right)
             if isinstance(operator, (ast.Eq, ast.NotEq)):
+                if any(isinstance(side, ast.Constant) and not _is_number(side.value) for side in (left, right)):
+                    return []  # `args.task == "sum"`: no count is asked for
                 return before + behind if isinstance(operator, ast.Eq) is holds else []
             rising, falling = (_ABOVE, _BELOW) if holds else (_BELOW, _ABOVE)
             return (behind if isinstance(operator, rising) else []) + (before if isinstance(operator, falling) else [])
     return []
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_of_batch(facts: Facts, test: ast.expr) -> bool:

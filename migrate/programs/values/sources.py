@@ -185,7 +185,11 @@ class Sources:
             if node in found:
                 continue
             found[node] = None
-            for inner in walk(node):
+            nodes = list(walk(node))
+            options = {id(inner.value) for inner in nodes if isinstance(inner, ast.Attribute) and self.option(inner)}
+            for inner in nodes:
+                if id(inner) in options:  # one option is not made of what all options were made of
+                    continue
                 if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and not is_stored(inner):
                     waiting += self.given(inner).expressions
                 elif isinstance(inner, ast.Subscript):

@@ -83,6 +83,21 @@ def test_one_that_steps_per_batch_as_well_is_refused(refused_text):
     refused_text(code, code="MIG118", at="            scheduler.step()", mentions=["is stepped per epoch here"])
 
 
+OPTIONS = """
+import argparse
+
+def read(parser):
+    parser.add_argument("--kind", default="sum")
+    parser.add_argument("--every", type=int, default=-1)
+    args = parser.parse_args()
+    args.samples = len(data)
+    args.name = args.kind + str(args.samples)
+    return args
+
+args = read(argparse.ArgumentParser())
+"""
+
+
 @pytest.mark.parametrize(
     ("test", "before", "is_told"),
     [
@@ -93,6 +108,11 @@ def test_one_that_steps_per_batch_as_well_is_refused(refused_text):
         ("i < len(data) // 4", "", False),
         ("i % 2 == 0", "", False),
         ("loss.item() > len(data)", "", False),
+        ("args.kind == 'sum'", OPTIONS, False),
+        ("args.name == 'sum16'", OPTIONS, False),
+        ("args.every == -1", OPTIONS, False),
+        ("count % args.every == 0", OPTIONS, False),
+        ("count == args.samples // 4", OPTIONS, True),
     ],
 )
 def test_what_else_waits_for_such_a_batch_is_told(convert_text, test, before, is_told):
