@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import libcst as cst
 
+from migrate.edits.abridged import Abridged, abridged
 from migrate.edits.blocks import PLACEHOLDER, Blocks, Item, as_line, comments_of, shortened
 from migrate.edits.build import Builder, Piece, add_alias, assemble, drop_aliases, edit_call, text_piece
 from migrate.edits.comments import lost
@@ -30,8 +31,9 @@ from migrate.edits.edit import (
     Rewrite,
     Special,
 )
-from migrate.edits.ends import usual_newline, without_blank_end
+from migrate.edits.ends import usual_newline
 from migrate.edits.join import Join, is_same
+from migrate.edits.lossless import NotLossless, read
 from migrate.edits.parameters import edit_parameters
 from migrate.edits.tightness import rooms
 from migrate.edits.touching import see_parentheses
@@ -50,12 +52,6 @@ T = TypeVar("T")
 SUITES = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
 STACK_BYTES = 512 * 2**20  # address space, not memory: pages are taken as they are used
 FRAMES = 120_000  # Python frames for the deepest trees: some forty a level
-
-
-class NotLossless(EditError):
-    """libcst would change parts of the file that nobody asked to change."""
-
-    is_our_bug = False
 
 
 class LostEdit(EditError):
@@ -130,27 +126,19 @@ def _on_big_stack(work: Callable[[], T], path: str) -> T:
 
 def _edited(file: EditableFile, settled: Settled) -> bytes:
     see_parentheses()
+    text = abridged(file, settled)
     try:
-        module = cst.parse_module(file.content)
-    except cst.ParserSyntaxError as error:
-        what = f"libcst does not read the file: {error.message.splitlines()[0]}"
-        raise NotLossless(what, "Convert it by hand.", path=file.path, line=error.raw_line) from error
-    blank = b""
-    if module.bytes != file.content:
-        content, blank = without_blank_end(file.content)
-        module = cst.parse_module(content)
-        if module.bytes != content:
-            raise NotLossless("libcst does not reproduce the file", _way_out(file, module), path=file.path)
+        module, blank = read(text.text, file)
+    except NotLossless:
+        if not text.kept:
+            raise
+        text = Abridged(file.content)  # the lines that are told are those of the file
+        module, blank = read(text.text, file)
     try:
-        return _Apply(file, settled, module, is_cautious=False).run() + blank
+        edited = _Apply(file, settled, module, is_cautious=False).run()
     except cst.CSTValidationError:  # a keyword would touch the word behind it: `if(x):`
-        return _Apply(file, settled, module, is_cautious=True).run() + blank
-
-
-def _way_out(file: EditableFile, module: cst.Module) -> str:
-    pairs = zip(file.content.splitlines(), module.bytes.splitlines(), strict=False)
-    line = next((n for n, (old, new) in enumerate(pairs, 1) if old != new), len(file.content.splitlines()))
-    return f"Look at line {line}: unusual white space there is the usual cause."
+        edited = _Apply(file, settled, module, is_cautious=True).run()
+    return text.restored(edited) + blank
 
 
 class _Apply(Join):

@@ -8,8 +8,9 @@ import threading
 import pytest
 
 from migrate.edits import ARGUMENTS, BODY, FUNCTION, ITSELF, LEFT, ORELSE, RECEIVER, RIGHT, TEST, VALUE, argument
-from migrate.edits.apply import LostEdit, NotLossless, apply
+from migrate.edits.apply import LostEdit, apply
 from migrate.edits.join import Join
+from migrate.edits.lossless import NotLossless
 from migrate.source.address import Address, Kind
 
 LIFTED = {
