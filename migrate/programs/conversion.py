@@ -196,7 +196,7 @@ def convert(facts: Facts, loops: Loops, program: Program, package: str) -> Conve
         return None
     before = list(program.refusals)
     tell_apart(facts, loops, program)
-    handed_out = handed_out_loaders(facts) - program.training_loaders
+    handed_out = facts.once(handed_out_loaders) - program.training_loaders
     shared, in_full = evaluations(facts, loops, program, handed_out, can_ask=package == "runtime")
     where = whereabouts(facts, program)
     if package == "accelerate":

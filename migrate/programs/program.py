@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from migrate.analysis.roles import Role, origins, stands_in
 from migrate.analysis.syntax import line_of, start_of
@@ -25,6 +25,7 @@ from migrate.programs.home.outer import widened
 from migrate.programs.home.own_steps import of_layers
 from migrate.programs.home.reading import needed
 from migrate.programs.home.siblings import are_siblings
+from migrate.programs.kept import Kept
 from migrate.programs.reach.outsiders import importing, outsiders
 from migrate.programs.reach.self_training import wholes
 from migrate.programs.reach.unnamed import files, listed, unnamed, way_out
@@ -58,9 +59,10 @@ class Refusal:
 
 
 @dataclass(eq=False, slots=True)
-class Program:
+class Program(Kept):
     """One training program."""
 
+    SAID: ClassVar[frozenset[str]] = frozenset({"refusals", "doubts"})
     training: tuple[LoopFact, ...]
     evaluation: tuple[LoopFact, ...] = ()
     home: Unit | None = None  # where prepare is called

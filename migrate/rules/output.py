@@ -45,7 +45,7 @@ from migrate.programs.output.by_rank import IS_FIRST
 from migrate.programs.output.caches import caches
 from migrate.programs.output.downloads import downloads
 from migrate.programs.output.guards import in_kept
-from migrate.programs.output.speech import speech
+from migrate.programs.output.heard import speech
 from migrate.programs.output.waits import waits
 from migrate.programs.reach.unnamed import listed, way_out
 from migrate.programs.values.logs import logs

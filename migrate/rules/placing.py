@@ -89,6 +89,10 @@ def _thin_out(draft: Draft, statement: ast.stmt, gone: set[ast.Call]) -> None:
 
 def dropped(conversion: Conversion) -> set[ast.Call]:
     """Every call of the program that gives way to what it is called on, whichever rule does it."""
+    return conversion.once(_dropped)
+
+
+def _dropped(conversion: Conversion) -> set[ast.Call]:
     return {
         *(move.node for move in conversion.moves if move.is_dropped and not _kept_arguments(conversion, move.node)),
         *wrappers(conversion),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.programs.output.speech import speech
+from migrate.programs.output.heard import speech
 from migrate.rules.imports import drop_unused
 from migrate.rules.rule import rule
 

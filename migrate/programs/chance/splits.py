@@ -58,6 +58,10 @@ class Choice:
 
 def chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, Choice]:
     """The calls that make data up or choose them."""
+    return program.once(_chosen_data, facts, loops)
+
+
+def _chosen_data(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, Choice]:
     each = reached(facts, (unit for unit in facts.functions if unit.name in EACH))
     makers = reached(facts, (unit for unit in facts.functions if _makes_data(unit)))  # also for an evaluation in a loop
     training = {loop.node for loop in program.training}
@@ -80,7 +84,7 @@ def draws_above_data(facts: Facts, loops: Loops, program: Program, node: ast.AST
     if not drawn:
         return False
     own = {*inside, *(each for unit in units for each in facts.own(unit))}
-    chosen = facts.once(_Chosen).of(facts, loops, program)
+    chosen = chosen_data(facts, loops, program)
     return any(
         choice.library in drawn and call not in own and _may_be_below(facts, node, call)
         for call, choice in chosen.items()
@@ -114,19 +118,6 @@ def _may_be_below(facts: Facts, node: ast.AST, call: ast.Call) -> bool:
         return True
     tree = facts.tree(node)
     return call.lineno > getattr(node, "lineno", 0) or not set(tree.loops(node)).isdisjoint(tree.loops(call))
-
-
-class _Chosen:
-    """The data that programs choose, as they are now: each statement that writes asks for them."""
-
-    def __init__(self, _: Facts) -> None:
-        self._known: dict[tuple[object, ...], dict[ast.Call, Choice]] = {}
-
-    def of(self, facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, Choice]:
-        key = (program.models, program.loaders, program.home, program.start)
-        if key not in self._known:
-            self._known[key] = chosen_data(facts, loops, program)
-        return self._known[key]
 
 
 def _makes_data(unit: Function) -> bool:

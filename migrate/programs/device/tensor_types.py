@@ -96,12 +96,15 @@ def condition(facts: Facts, node: ast.expr) -> ast.expr | None:
 # --- where they stand -----------------------------------------------------------------------------------------------
 
 
-def reads(facts: Facts, program: Program) -> Iterator[ast.expr]:
+def reads(facts: Facts, program: Program) -> tuple[ast.expr, ...]:
     """Every place in the program's modules that reads a type of the GPU."""
-    for module in {loop.unit.module for loop in program.training} | {program.module}:
-        for node in facts.tree_of(module).nodes:
-            if _is_read(node) and isinstance(node, ast.expr) and is_gpu_type(facts, node):
-                yield node
+    return program.once(_reads, facts)
+
+
+def _reads(facts: Facts, program: Program) -> tuple[ast.expr, ...]:
+    modules = {loop.unit.module for loop in program.training} | {program.module}
+    nodes = (node for module in modules for node in facts.tree_of(module).nodes if _is_read(node))
+    return tuple(node for node in nodes if isinstance(node, ast.expr) and is_gpu_type(facts, node))
 
 
 def _is_read(node: ast.AST) -> bool:

@@ -54,7 +54,7 @@ def asked(conversion: Conversion) -> Asked:
     found = Asked()
     if conversion.package != "runtime" or not conversion.shared:
         return found
-    facts, program, modes = conversion.facts, conversion.program, Modes(conversion.facts, conversion.program)
+    facts, program, modes = conversion.facts, conversion.program, conversion.program.once(Modes, conversion.facts)
     shared = set().union(*(each.loop.loaders for each in conversion.shared)) & conversion.loader_origins
     done = {call for each in conversion.shared for call in each.asked}
     moved = [node for each in conversion.shared for statement in each.measured for node in ast.walk(statement)]

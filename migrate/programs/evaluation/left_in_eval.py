@@ -35,7 +35,7 @@ def left_in_eval(
 ) -> Iterator[tuple[LoopFact, tuple[ast.expr, ...]]]:
     """The loops that only train and may begin as evaluations, with the prepared loaders that they run over."""
     evaluating = {loop.node for loop in program.evaluation}
-    modes, phases = Modes(facts, program), Phases(facts)
+    modes, phases = program.once(Modes, facts), Phases(facts)
     for loop in program.training if program.models else ():
         if loop.node in evaluating or not loop.loaders or not loop.loaders <= prepared:
             continue
@@ -44,9 +44,17 @@ def left_in_eval(
                 yield loop, over
 
 
-def begun_early(facts: Facts, program: Program) -> Iterator[tuple[LoopFact, ast.Call]]:
+def begun_early(facts: Facts, program: Program) -> tuple[tuple[LoopFact, ast.Call], ...]:
     """The training loops that take batches from an iterator which may be made in eval mode, above them."""
-    modes = Modes(facts, program)
+    return program.once(_begun_early, facts)
+
+
+def _begun_early(facts: Facts, program: Program) -> tuple[tuple[LoopFact, ast.Call], ...]:
+    return tuple(_early(facts, program))
+
+
+def _early(facts: Facts, program: Program) -> Iterator[tuple[LoopFact, ast.Call]]:
+    modes = program.once(Modes, facts)
     for loop in program.training if program.models else ():
         if modes.is_evaluation_at(loop.node):
             continue

@@ -33,7 +33,7 @@ def orders(facts: Facts, loops: Loops, program: Program, *, can_ask: bool) -> di
     drawn = {loop.node: library for loop in program.evaluation if (library := _drawn_by(facts, loop)) is not None}
     if program.home is None or not drawn:
         return {}
-    handed_out = handed_out_loaders(facts) - program.training_loaders
+    handed_out = facts.once(handed_out_loaders) - program.training_loaders
     _, in_full = evaluations(facts, loops, program, handed_out, can_ask=can_ask)
     prepared = {o for named in prepared_loaders(program, in_full, handed_out) for o in named.origins}
     raw = [each.loop.node for each in in_full if each.loop.node in drawn and each.loop.loaders - prepared]

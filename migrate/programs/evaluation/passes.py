@@ -7,6 +7,7 @@ batch. Such a pass must be known for an evaluation: where nothing tells, gradien
 from __future__ import annotations
 
 import ast
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ def evaluations(
 
     `can_ask`: the accelerator knows how many steps an evaluation has.
     """
-    modes, raw = Modes(facts, program), running_raw(facts, program)
+    modes, raw = copy(program.once(Modes, facts)), running_raw(facts, program)  # gradients may be turned off
     beside = _beside_training(program)
     decided: list[Shared | InFull] = []
     for loop in program.evaluation:
@@ -187,7 +188,7 @@ def evaluated_in_full(
     can_ask: bool = True,
 ) -> list[Refusal]:
     """A loader that is trained on is prepared, so evaluating on it must be shared out, and training told from that."""
-    modes = Modes(facts, program)
+    modes = program.once(Modes, facts)
     return [
         *(
             Refusal(
@@ -220,7 +221,7 @@ def _taken_by_hand(facts: Facts, loops: Loops, program: Program) -> Iterator[Ref
 
     Inside of a training loop it is a part of a step.
     """
-    modes = Modes(facts, program)
+    modes = program.once(Modes, facts)
     evaluating, training = ({each.node for each in found} for found in (program.evaluation, program.training))
     for loop, _ in facts.loops:
         if loop in evaluating or loops.trains(loop) or not training.isdisjoint(facts.tree(loop).loops(loop)):

@@ -36,7 +36,7 @@ def taken_for_training(conversion: Conversion) -> Iterator[ast.Call]:
     taken = [(call, loaders) for call, loaders in taken if loaders and loaders <= trained]
     if not taken or conversion.package != "runtime":
         return
-    modes, others = Modes(facts, program), asked(conversion)
+    modes, others = program.once(Modes, facts), asked(conversion)
     for call, loaders in taken:
         if call in others.taken:
             continue

@@ -69,6 +69,11 @@ class Access:
     )
     _files: dict[Function, tuple[str, ...]] = field(default_factory=dict)  # of the program, where one needs it, too
 
+    @property
+    def handed(self) -> tuple[Parameter, ...]:
+        """Who has been handed the accelerator so far."""
+        return tuple(self.parameters.values())
+
     def name(self, node: ast.AST) -> str:
         """What to write for the accelerator at a node.
 

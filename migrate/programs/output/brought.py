@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import DEFINITIONS, is_main_guard
 from migrate.analysis.units import Function
-from migrate.programs.output.speech import speech
+from migrate.programs.output.heard import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.values.bringing import brings
 

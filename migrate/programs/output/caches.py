@@ -20,7 +20,7 @@ from migrate.programs.chance.splits import EACH
 from migrate.programs.conversion import reaches_model
 from migrate.programs.output.asked_before import stops
 from migrate.programs.output.downloads import has_turns
-from migrate.programs.output.speech import speech
+from migrate.programs.output.heard import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.callees import reached, uses_reached
 from migrate.programs.values.outputs import Outputs

@@ -13,17 +13,17 @@ from migrate.analysis.units import Function, Module
 from migrate.programs.output.caches import caches
 from migrate.programs.output.filled import filling, holds, looked_into
 from migrate.programs.output.handed_paths import handed_paths
+from migrate.programs.output.heard import speech
 from migrate.programs.output.made_before import may_be_one, read_below, tails
 from migrate.programs.output.own_files import OwnFiles
 from migrate.programs.output.passed_paths import passed_paths
-from migrate.programs.output.speech import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.output.written_paths import written_path
 from migrate.programs.reach.callees import uses_reached
 from migrate.programs.values.outputs import Outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, ItemsView, Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts, Use
     from migrate.analysis.syntax import Tree
@@ -102,8 +102,12 @@ def _of_folders(conversion: Conversion, voice: Voice, kept: Container[ast.AST]) 
     return list(places), list(writes)
 
 
-def written_paths(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
+def written_paths(conversion: Conversion) -> ItemsView[str, list[Write]]:
     """The files that the project writes, by the text of their paths, with the calls that do."""
+    return conversion.once(_written_paths).items()
+
+
+def _written_paths(conversion: Conversion) -> dict[str, list[Write]]:
     found: dict[str, list[Write]] = {}
     own = conversion.facts.once(OwnFiles)
     for use in conversion.facts.calls:
@@ -111,7 +115,7 @@ def written_paths(conversion: Conversion) -> Iterator[tuple[str, list[Write]]]:
             continue
         if (path := written_path(conversion.facts, use.node)) is not None:
             found.setdefault(ast.unparse(path), []).append((use.node, use.unit))
-    yield from found.items()
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class Speech:
         return {id(node) for run in self.guarded for statement in run for node in walk(statement)} - by_all
 
 
-def speech(conversion: Conversion) -> Speech:
+def listen(conversion: Conversion) -> Speech:
     """What the units of a program write. Functions that only write are left; their calls are among the guarded."""
     said = Speech()
     voice = Voice(conversion)

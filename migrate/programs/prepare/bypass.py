@@ -39,14 +39,20 @@ _COMPUTES_NOTHING = THROUGH_WRAPPER | GIVES_ITSELF | {"module", "named_parameter
 _CUTTING = frozenset({"item", "detach", "tolist", "numpy"})
 
 
-def around_forward(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.expr]:
+def around_forward(facts: Facts, loops: Loops, program: Program) -> tuple[ast.expr, ...]:
     """What a trained model holds, as it is called with a batch while gradients flow, and backward in its own methods.
 
     So is what runs the model that it is handed, which is the one inside the wrapper. Of a model that the training does
     not run at all also what is read of it: `F.linear(x, model.weight)`. A container that has no forward is never run.
     """
-    if not program.models:
-        return  # gradients are each process's own affair
+    return program.once(_around_forward, facts, loops)
+
+
+def _around_forward(facts: Facts, loops: Loops, program: Program) -> tuple[ast.expr, ...]:
+    return tuple(_around(facts, loops, program)) if program.models else ()  # else gradients are each process's own
+
+
+def _around(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.expr]:
     yield from without_forward(facts, sorted(program.model_origins, key=line_of))
     yield from _calls(facts, loops, program)
     for named in program.models:

@@ -41,6 +41,7 @@ def after_the_first(
     facts: Facts, loops: Loops, program: Program, units: Collection[Unit], stages: Stages, prepared: Collection[ast.AST]
 ) -> Iterator[Refusal]:
     """What was right before anything was used, and is not afterwards; `prepared` is where the loaders were made."""
+    units = [unit for unit in facts.units if unit in units]  # the first place is told, in the order of the source
     yield from _copied(facts, program)
     yield from _untrained(facts, loops, program, stages)
     yield from _made_elsewhere(facts, loops, program, units, stages)

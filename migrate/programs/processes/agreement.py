@@ -67,7 +67,7 @@ class Agreement:
 
 def agreements(facts: Facts, loops: Loops, program: Program) -> list[Agreement]:
     """The conditions on which the processes must agree, where they can."""
-    clocked = (each.agreed for each in _clocked(facts, loops, program).values())
+    clocked = (each.agreed for each in program.once(_clocked, facts, loops).values())
     found = (*clocked, *_decisions(facts, loops, program).values())
     return list({each.test: each for each in found if each is not None}.values())
 
@@ -84,7 +84,7 @@ def parting_ways(facts: Facts, loops: Loops, program: Program) -> Iterator[Refus
                 "ask for the condition at the top of the loop over the batches, in an `if` of its own",
             )
     yield from _run_apart(facts, loops, program)
-    for decision, chosen in _clocked(facts, loops, program).items():
+    for decision, chosen in program.once(_clocked, facts, loops).items():
         if chosen.agreed is None and (refusal := _refused(facts, loops, program, decision, chosen)) is not None:
             yield refusal
 

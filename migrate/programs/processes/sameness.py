@@ -57,7 +57,7 @@ class Sameness:
         self._facts = facts
         self.calls = partial(calls_in, facts, program)
         self._trained = frozenset() if forward_draws(facts, program) else program.model_origins
-        self._modes = Modes(facts, program)
+        self._modes = program.once(Modes, facts)
         self._is_steady = not unsteady(facts, program)
         self.trusting = trusting
         self.drawing = drawing

@@ -72,11 +72,11 @@ class Modes:
         self._seen: dict[Unit, dict[ast.AST, States]] = {}
         self._effects: dict[tuple[Function, State, Given], States] = {}
         self._changing = facts.once(_changing)
-        self._turned_off: set[ast.AST] = set()
+        self._turned_off: frozenset[ast.AST] = frozenset()
 
     def turn_off(self, loop: ast.AST) -> None:
         """From now on, gradients are taken to be off around a loop."""
-        self._turned_off.add(loop)
+        self._turned_off |= {loop}
 
     def at(self, loop: ast.AST) -> Mode:
         """What holds whenever a loop begins, and where the iterator that it runs over is made before."""
