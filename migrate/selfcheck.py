@@ -36,12 +36,13 @@ def check(before: bytes, after: bytes, file: EditableFile, plan: Plan) -> list[s
     that no edit touches must be there, byte for byte and in order (in another depth, where the statements around it
     changed).
     """
-    try:
-        ast.parse(after)
-    except (SyntaxError, ValueError) as error:
-        return [f"the result does not parse: {error}"]
-    if (wrong := _not_compiled(after)) and not _not_compiled(before):
-        return [f"the result does not compile: {wrong}"]
+    if wrong := _not_compiled(after):
+        try:
+            ast.parse(after)
+        except (SyntaxError, ValueError) as error:
+            return [f"the result does not parse: {error}"]
+        if not _not_compiled(before):
+            return [f"the result does not compile: {wrong}"]
     edits = plan.edits(file.path)
     touched = _Touched(file, edits, plan)
     failures = [*_comments(before, after, plan.lost_comments.get(file.path, ()), touched)]

@@ -46,5 +46,5 @@ class Nodes(tuple[ast.AST, ...]):  # noqa: SLOT001 - what it has found
         """Those of a kind, in the same order. Decisions ask for the same few kinds over and over."""
         kinds: dict[type[ast.AST], tuple[_Node, ...]] = vars(self).setdefault("kinds", {})
         if kind not in kinds:
-            kinds[kind] = tuple(node for node in self if isinstance(node, kind))
+            kinds[kind] = tuple([node for node in self if isinstance(node, kind)])  # a list takes half the time
         return kinds[kind]

@@ -11,10 +11,11 @@ The other half of the join, which counts the same things in libcst's tree, is `m
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections import Counter
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,7 +94,7 @@ class Address(NamedTuple):
 class Index:
     """The address of every statement and expression of a tree, and how the statements nest.
 
-    Statements are numbered at once, expressions when the first is asked for: most files are never edited.
+    Statements are numbered at once, the expressions of one when it is asked for one of them: few are ever edited.
     """
 
     def __init__(self, tree: ast.Module) -> None:
@@ -103,16 +104,22 @@ class Index:
         self._number: dict[ast.AST, int] = {}
         self._parent: list[int] = []  # number of the statement around; -1 at the top
         self._block: list[list[ast.stmt]] = []  # the statement and its siblings
+        self._addresses: dict[ast.AST, Address] = {}  # of expressions, as far as they were asked for
+        self._inside: dict[int, list[ast.AST]] = {}  # by number of the statement: its expressions that have an address
         self._count(tree)
 
     def __contains__(self, node: ast.AST) -> bool:
         """Whether the node is a statement of this tree, or an expression that has an address."""
-        return node in self._number if isinstance(node, ast.stmt) else node in self._addresses
+        return self.find(node) is not None
 
     def find(self, node: ast.AST) -> Address | None:
         """The node's address; None for what has none, and for nodes of other trees."""
         if isinstance(node, ast.stmt):
             return Address(self._number[node]) if node in self._number else None
+        if type(node) not in KINDS:
+            return None
+        if node not in self._addresses:
+            self._look_for(cast("ast.expr", node))
         return self._addresses.get(node)
 
     def number(self, stmt: ast.stmt) -> int:
@@ -130,7 +137,9 @@ class Index:
 
     def is_inside_string(self, node: ast.AST) -> bool:
         """Whether the expression stands inside an f-string, where quotes and backslashes are not free."""
-        return node in self._in_strings
+        address = self.find(node)
+        around = filter(_is_formatted, self._expressions(address.stmt)) if address is not None else ()
+        return any(inner is node for string in around if string is not node for inner in ast.walk(string))
 
     def node_at(self, address: Address) -> ast.AST:
         """The statement or expression at an address of this tree.
@@ -138,7 +147,12 @@ class Index:
         Raises:
             KeyError: there is none.
         """
-        return self.statements[address.stmt] if address.kind is Kind.STATEMENT else self._nodes[address]
+        if address.kind is Kind.STATEMENT:
+            return self.statements[address.stmt]
+        found = (node for node in self._expressions(address.stmt) if self._addresses[node] == address)
+        if (node := next(found, None)) is None:
+            raise KeyError(address)
+        return node
 
     def block(self, stmt: ast.stmt) -> list[ast.stmt]:
         """The statement and its siblings: one body, `else` part, ... of the statement around, or the file's body."""
@@ -169,26 +183,29 @@ class Index:
                 waiting.append(number)
                 waiting.extend(reversed(inner))
 
+    def _look_for(self, node: ast.expr) -> None:
+        """Number the expressions of the statement in which a node seems to stand; where it does not, those of all."""
+        nearest = bisect_right(self._starts, (node.lineno, node.col_offset)) - 1
+        for number in (nearest, *range(len(self.statements))) if nearest >= 0 else range(len(self.statements)):
+            self._expressions(number)
+            if node in self._addresses:
+                return
+
     @cached_property
-    def _addresses(self) -> dict[ast.AST, Address]:
-        found: dict[ast.AST, Address] = {}
-        for number, stmt in enumerate(self.statements):
+    def _starts(self) -> list[tuple[int, int]]:
+        return [(stmt.lineno, stmt.col_offset) for stmt in self.statements]
+
+    def _expressions(self, number: int) -> list[ast.AST]:
+        """What has an address in a statement itself."""
+        if number not in self._inside:
             count: Counter[Kind] = Counter()
-            for node in _own(stmt):
-                kind = KINDS.get(type(node))
-                if kind:
-                    found[node] = Address(number, kind, count[kind])
+            found = self._inside[number] = []
+            for node in _own(self.statements[number]):
+                if kind := KINDS.get(type(node)):
+                    self._addresses[node] = Address(number, kind, count[kind])
                     count[kind] += 1
-        return found
-
-    @cached_property
-    def _nodes(self) -> dict[Address, ast.AST]:
-        return {address: node for node, address in self._addresses.items()}
-
-    @cached_property
-    def _in_strings(self) -> frozenset[ast.AST]:
-        strings = [node for node in self._addresses if _is_formatted(node)]
-        return frozenset(inner for string in strings for inner in ast.walk(string) if inner is not string)
+                    found.append(node)
+        return self._inside[number]
 
 
 def blocks(stmt: ast.AST) -> Iterator[list[ast.stmt]]:
