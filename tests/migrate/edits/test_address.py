@@ -118,7 +118,8 @@ class Every(Join):
 
 def own(index):
     found = {Address(n): stmt for n, stmt in enumerate(index.statements)}
-    return {**found, **{address: node for node, address in index._addresses.items()}}
+    asked = ((index.find(node), node) for node in ast.walk(index.tree) if not isinstance(node, ast.stmt))
+    return {**found, **{address: node for address, node in asked if address is not None}}
 
 
 def joined(content):

@@ -670,6 +670,7 @@ def test_a_lost_edit_is_noticed(edit):
     e = edit("a(b)\nc(d)\n")
     e.do("rewrite", e.expr("c(d)"), "e()")
     e.file.index._addresses[e.file.tree.body[1].value] = Address(0, Kind.CALL)
+    e.file.index._inside[0] = [e.file.tree.body[1].value]
     e.plan._settled.clear()
     e.plan._edits["train.py"].clear()
     e.do("rewrite", e.file.tree.body[1].value, "e()")
