@@ -6,12 +6,12 @@ import pytest
 
 from migrate.edits.abridged import abridged
 
-CLASS = "class Net:\n    # first\n    @decorated(a, b)\n    def run(self, x):\n        return x * 2  # twice\n\n    # last\n"
+CLASS = "class Net:\n    # one\n    @decorated(a, b)\n    def run(self, x):\n        return x * 2  # two\n\n    # end\n"
 SHORT = {
     "a simple statement": ("print(a, b, c)  # said\nx()\n", "KEPT_0_  # said\nx()\n"),
     "of a line": ("first = one(1); x(); last = two(2)\n", "KEPT_0_; x(); KEPT_1_\n"),
     "short ones": ("y = 1\nx()\n", "y = 1\nx()\n"),
-    "a block": (f"{CLASS}x()\n", "class Net:\n    # first\n    KEPT_0_  # twice\n\n    # last\nx()\n"),
+    "a block": (f"{CLASS}x()\n", "class Net:\n    # one\n    KEPT_0_  # two\n\n    # end\nx()\n"),
     "each branch": (
         "if a:\n    one(1, 2, 3)\nelif b:\n    two(1, 2, 3)\nelse: three(1, 2)\nx()\n",
         "if a:\n    KEPT_0_\nelif b:\n    KEPT_1_\nelse: KEPT_2_\nx()\n",
