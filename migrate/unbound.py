@@ -15,6 +15,9 @@ import symtable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from migrate.analysis.nodes import LEAVES, children
+from migrate.analysis.syntax import walk
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -36,14 +39,14 @@ def unbound(content: bytes) -> dict[str, int]:
 
 def _unbound(content: bytes) -> dict[str, int]:
     tree = ast.parse(content)
-    nodes = [*ast.walk(tree)]
-    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in nodes):
+    nodes = walk(tree)
+    if any(node.names[0].name == "*" for node in nodes.of(ast.ImportFrom)):
         return {}
     whole = symtable.symtable(content, "result", "exec")  # type: ignore[arg-type] # bytes, too, as ast.parse takes
     symbols = [symbol for scope in _scopes(whole) for symbol in scope.get_symbols()]
     bound = {s.get_name() for s in symbols if s.is_global() and (s.is_assigned() or s.is_imported())}
     nowhere = {s.get_name() for s in symbols if s.is_global() and s.is_referenced()} - bound - _OF_EVERY_MODULE
-    found = {node.id: node.lineno for node in nodes if isinstance(node, ast.Name) and node.id in nowhere}
+    found = {node.id: node.lineno for node in nodes.of(ast.Name) if node.id in nowhere}
     for function in (node for node in nodes if isinstance(node, _FUNCTIONS)):
         found |= _early_inside(function)
     return found | _Entering(tree).early(bound)
@@ -153,8 +156,9 @@ class _Order:
         way = _WAYS.get(type(node))
         if way is not None:
             way(self, node)
-        else:
-            self.each(*ast.iter_child_nodes(node))
+        elif node.__class__ not in LEAVES:
+            for child in children(node):
+                self.visit(child)
 
     def each(self, *nodes: ast.AST | Sequence[ast.AST | None] | None) -> None:
         for node in nodes:
@@ -187,7 +191,7 @@ class _Order:
         self.each(node.iter, node.target, node.body, node.orelse)
 
     def call(self, node: ast.Call) -> None:
-        self.each(*ast.iter_child_nodes(node))
+        self.each(children(node))
         if isinstance(node.func, ast.Name):
             self._add(_Kind.CALLED, node.func.id, node)
 
@@ -228,7 +232,7 @@ class _Order:
         self.each(node.body)
 
     def pattern(self, node: ast.MatchAs | ast.MatchStar | ast.MatchMapping) -> None:
-        self.each(*ast.iter_child_nodes(node))
+        self.each(children(node))
         name = node.rest if isinstance(node, ast.MatchMapping) else node.name
         if name is not None:
             self._add(_Kind.BOUND, name, node)
