@@ -166,3 +166,14 @@ def test_what_a_method_that_is_called_like_one_of_a_layer_does_is_seen(convert_t
 
     assert any("are drawn anew here" in finding.message for finding in report.of(Kind.LEFT)) is is_left
     assert ("accelerator.prepare(" in result) is not is_left
+
+
+def test_of_several_places_the_first_is_told(convert_text):
+    names = [f"fresh{number}" for number in range(8)]
+    functions = "".join(f"def {name}(net):\n    net.apply(draw)\n\n" for name in names)
+    calls = "; ".join(f"{name}(model)" for name in names)
+    source = program(again=calls).replace("def main():", f"{functions}def main():")
+    report, _ = convert_text(source)
+
+    (left,) = (finding for finding in report.of(Kind.LEFT) if "are drawn anew here" in finding.message)
+    assert left.line == source.splitlines().index("def fresh0(net):") + 2
