@@ -2,8 +2,8 @@
 
 Expressions are rewritten on the way up, so an edit gets its node as already rewritten inside. What happens to
 statements is done once for each block, when everything inside is done (`migrate.edits.blocks`). Statements without
-edits are not entered. Nothing comes out unless libcst gives the file back byte for byte and every edit met the node it
-was planned for.
+edits are not entered; names stand for them (`migrate.edits.abridged`). Nothing comes out unless libcst gives back what
+it gets byte for byte and every edit met the node it was planned for.
 """
 
 from __future__ import annotations
