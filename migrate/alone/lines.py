@@ -16,16 +16,17 @@ if TYPE_CHECKING:
     from migrate.report.map import Place
     from migrate.report.model import Finding, Summary
 
+_Beginning = tuple[int, bytes]
 _NUMBERS = re.compile(r"\b(lines? )(\d+(?:(?:, | and )\d+)*)")
 
 
-def _likest(old: Sequence[bytes], places: Sequence[int], line: bytes, otherwise: int) -> int:
+def _likest(old: Sequence[_Beginning], places: Sequence[int], line: _Beginning, otherwise: int) -> int:
     """The nearest line of some that begins as a line does, with its indentation and its first word."""
-    alike = [place for place in places if _beginning(old[place]) == _beginning(line)]
+    alike = [place for place in places if old[place] == line]
     return min(alike, key=lambda place: abs(place - otherwise), default=otherwise)
 
 
-def _beginning(line: bytes) -> tuple[int, bytes]:
+def _beginning(line: bytes) -> _Beginning:
     return len(line) - len(line.lstrip()), line.split(maxsplit=1)[0] if line.strip() else b""
 
 
@@ -34,11 +35,12 @@ class Lines:
 
     def __init__(self, before: bytes, after: bytes) -> None:
         old, new = before.splitlines(), after.splitlines()
+        beginnings = [*map(_beginning, old)]
         self._of: dict[int, int] = {}
         for _, start, stop, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             for number in range(first, last):
                 place = min(start + number - first, max(stop - 1, start))
-                self._of[number + 1] = _likest(old, range(start, stop), new[number], place) + 1
+                self._of[number + 1] = _likest(beginnings, range(start, stop), _beginning(new[number]), place) + 1
 
     def of(self, line: int) -> int:
         """The original's line."""
