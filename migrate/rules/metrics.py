@@ -69,7 +69,6 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.programs.evaluation.asked import asked
-from migrate.programs.evaluation.left_in_eval import begun_as_training, left_in_eval
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.reach.forwards import forwards_inside
@@ -92,7 +91,6 @@ from migrate.programs.training.rows_kept import rows_inside, rows_kept
 from migrate.programs.training.sample_rows import SampleRows
 from migrate.programs.values.accumulators import Accumulator
 from migrate.programs.values.divided import Joined
-from migrate.programs.values.lengths import measured
 from migrate.programs.values.lists import shown as shown_lists
 from migrate.rules.averaging import average_over
 from migrate.rules.joining import joining, meters_joined, of_shares
@@ -100,6 +98,7 @@ from migrate.rules.layout import assignment, place
 from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
 from migrate.rules.statistics import join_statistics
+from migrate.rules.training_passes import say_training
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -137,26 +136,12 @@ def metrics(conversion: Conversion, draft: Draft) -> None:
     _say_losses(conversion, draft)
     join_statistics(conversion, draft)
     if conversion.package == "runtime":
-        _begin_training(conversion, draft)
+        say_training(conversion, draft)
     for loop in conversion.program.training:
         for part, why in folded_by_hand(conversion.facts, loop):
             draft.note(part, why)
         if loop.loaders & conversion.loader_origins:
             _join_shares(conversion, draft, loop)
-
-
-def _begin_training(conversion: Conversion, draft: Draft) -> None:
-    """A training that may begin in eval mode says that it is one."""
-    for loop, over in left_in_eval(conversion.facts, conversion.program, conversion.loader_origins):
-        accelerator, tree = conversion.access.name(loop.node), conversion.facts.tree(loop.node)
-        for loader in over:
-            above = tree.parents[loader]
-            if isinstance(above, ast.Call) and measured(conversion.facts, above):
-                draft.rewrite(above.func, f"{accelerator}.steps_per_epoch")
-            else:
-                draft.wrap(loader, f"{accelerator}.training_batches({{it}})")
-    for call, loader in begun_as_training(conversion.facts, conversion.program).items():
-        draft.wrap(loader, f"{conversion.access.name(call)}.training_batches({{it}})")
 
 
 def _say_other_rows(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:

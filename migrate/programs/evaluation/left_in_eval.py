@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program
 
 
+#: What makes an iterator that takes its batches from what it is given, and from nothing else.
+_OVER_LOADERS = frozenset(f"builtins.{name}" for name in "iter enumerate zip".split())
+
+
 def left_in_eval(
     facts: Facts, program: Program, prepared: set[ast.AST]
 ) -> Iterator[tuple[LoopFact, tuple[ast.expr, ...]]]:
@@ -63,22 +67,31 @@ def _early(facts: Facts, program: Program) -> Iterator[tuple[LoopFact, ast.Call]
                 yield loop, call
 
 
-def begun_as_training(facts: Facts, program: Program) -> dict[ast.Call, ast.expr]:
-    """Those of these iterators that only training loops take from, with the loader that they are made of."""
+def begun_as_training(facts: Facts, program: Program) -> dict[ast.Call, tuple[ast.expr, ...]]:
+    """Those of these iterators that only training loops take from, with the loaders that they are made of."""
     phases = Phases(facts)
     evaluating = {call for loop in program.evaluation for call in iterators_below(facts, loop.node)}
-    found: dict[ast.Call, ast.expr] = {}
+    found: dict[ast.Call, tuple[ast.expr, ...]] = {}
     others = set(evaluating)
     for loop, call in begun_early(facts, program):
-        loader = _only_loader(facts, call)
-        if loader is None or phases.of(loop).phase is not Phase.TRAINING:
+        loaders = _only_loaders(facts, call)
+        if not loaders or phases.of(loop).phase is not Phase.TRAINING:
             others.add(call)
         else:
-            found[call] = loader
-    return {call: loader for call, loader in found.items() if call not in others}
+            found[call] = loaders
+    return {call: loaders for call, loaders in found.items() if call not in others}
 
 
-def _only_loader(facts: Facts, call: ast.Call) -> ast.expr | None:
-    """`loader` of `iter(loader)`."""
-    given = call.args[0] if "builtins.iter" in facts.called(call) and len(call.args) == 1 else None
-    return given if given is not None and roles(facts.values(given)) == {Role.LOADER} else None
+def _only_loaders(facts: Facts, call: ast.Call) -> tuple[ast.expr, ...]:
+    """`loader` of `iter(loader)`, both of `enumerate(zip(labeled, unlabeled))`; none: it is made of something else."""
+    if call.keywords or not facts.called(call) or not facts.called(call) <= _OVER_LOADERS:
+        return ()
+    found: list[ast.expr] = []
+    for given in call.args:
+        if roles(facts.values(given)) == {Role.LOADER} and not isinstance(given, (ast.Call, ast.Starred)):
+            found.append(given)
+        elif isinstance(given, ast.Call) and (inside := _only_loaders(facts, given)):
+            found += inside
+        else:
+            return ()
+    return tuple(found)

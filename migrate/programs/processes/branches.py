@@ -202,7 +202,7 @@ class Branches:
             return _both(_SIDES[quantity][1])
         if quantity is Quantity.DEVICES:
             return _both(Side.CUDA)
-        if isinstance(test, (ast.Name, ast.Attribute)) and self._joins.get(text_of(test)) == self._key(test):
+        if isinstance(test, (ast.Name, ast.Attribute)) and self._key(test) in self._joins.get(text_of(test), ()):
             return _both(Side.SEVERAL)
         if only(self._facts.values(test), Role.AVAILABLE) and isinstance(test, (ast.Name, ast.Attribute)):
             given = self._sources.given(test)
@@ -213,15 +213,15 @@ class Branches:
         return isinstance(node, ast.Call) and bool(self._facts.called(node) & _AVAILABLE)
 
     @cached_property
-    def _joins(self) -> dict[str, object]:
-        """Flags under which, and only under which, the program joins a process group."""
-        found: dict[str, object] = {}
+    def _joins(self) -> dict[str, set[object]]:
+        """Flags under which, and only under which, the program joins a process group; each script has its own."""
+        found: dict[str, set[object]] = {}
         for use in self._facts.calls_anywhere:
             if self._facts.called(use.node) & distributed.PROCESS_GROUPS:
                 for above in self._facts.tree(use.node).up(use.node):
                     if isinstance(above, ast.If) and _within(use.node, above.body):
                         if isinstance(above.test, (ast.Name, ast.Attribute)):
-                            found[ast.unparse(above.test)] = self._key(above.test)
+                            found.setdefault(ast.unparse(above.test), set()).add(self._key(above.test))
         return found
 
     def _key(self, node: ast.Name | ast.Attribute) -> object:

@@ -183,3 +183,60 @@ def test_accelerate_cannot_be_told_of_an_iterator(convert_text, name):
 
     assert "accelerator" not in result
     assert any("may still be in eval mode" in finding.message for finding in report.findings)
+
+
+TWO = PROGRAM.format(**FILLINGS).replace(
+    "held =", "other = DataLoader(TensorDataset(x[:48] + 1, y[:48]), batch_size=size, shuffle=True)\nheld ="
+)
+SAYING_TWO = "accelerator.training_batches(loader), accelerator.training_batches(other)"
+PAIRS = {
+    "with a name": "    both = zip(loader, other)\n    {}\n    for (a, b), (c, d) in both:\n",
+    "counted below": "    both = zip(loader, other)\n    {}\n    for i, ((a, b), (c, d)) in enumerate(both):\n",
+    "counted above": "    both = enumerate(zip(loader, other))\n    {}\n    for i, ((a, b), (c, d)) in both:\n",
+    "by next": "    both = iter(zip(loader, other))\n    {}\n    for _ in range(6):\n        (a, b), (c, d) = next(both)\n",
+}
+
+
+def pairs(name, mode="model.train()"):
+    loop = PAIRS[name].format(mode) + "        step(a, b)\n        step(c, d)\n"
+    assert BEGUN in TWO
+    return TWO.replace(BEGUN, loop).replace("scheduler.step()", "pass")
+
+
+@pytest.mark.parametrize("mode", ["model.train()", "pass"])
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_pair_of_loaders_that_is_made_in_eval_mode_is_for_a_training(
+    convert_text, numbers_printed, monkeypatch, name, mode
+):
+    source = pairs(name, mode)
+    if name == "by next":
+        source = source.replace("range(6)", "range(len(loader))")
+    _, result = convert_text(source)
+    assert f"zip({SAYING_TWO})" in result
+    expected = numbers_printed(source, 1)
+    assert numbers_printed(result, 1) == expected
+    monkeypatch.setenv("BATCH", "4")
+
+    assert numbers_printed(result, 2) == pytest.approx(expected)
+
+
+NOT_OF_LOADERS_ALONE = {
+    "chained": "itertools.chain(loader, other)",
+    "cut": "zip(itertools.islice(loader, 4), other)",
+    "chosen": "zip(*[loader, other])",
+}
+
+
+@pytest.mark.parametrize("name", NOT_OF_LOADERS_ALONE)
+def test_what_is_not_made_of_loaders_alone_is_not_said_to_train(convert_text, name):
+    source = pairs("with a name").replace("zip(loader, other)", NOT_OF_LOADERS_ALONE[name])
+    _, result = convert_text("import itertools\n" + source)
+
+    assert "training_batches" not in result
+
+
+def test_a_pair_that_is_made_in_training_mode_stays(convert_text):
+    _, result = convert_text(pairs("with a name").replace("    both =", "    model.train()\n    both ="))
+
+    assert "training_batches" not in result
+    assert "both = zip(loader, other)" in result
