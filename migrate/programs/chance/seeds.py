@@ -40,11 +40,11 @@ def unseeded(facts: Facts, loops: Loops, program: Program, sameness: Sameness, c
 
     `clocks` tells what is another on each process even if all is seeded.
     """
-    modules = modules_of(facts, program)
+    modules, mains = modules_of(facts, program), _mains(facts, program)
     uses = [use for use in facts.calls_anywhere if use.unit.module in modules]
     drawing = (use for use in uses if not _has_own_seed(facts, clocks, use.node))
     drawn = {library for use in drawing for library in _drawn(facts, use)} | {"torch"}
-    missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library))]
+    missing = [library for library in sorted(drawn) if not any(_seeds(facts, loops, sameness, uses, library, mains))]
     own = [use.node for use in uses if seeds_itself(facts, clocks, use.node)]
     streams = {call for call in own if is_stream(facts, call)}
     missing += [GENERATOR] if streams else []
@@ -180,9 +180,14 @@ def _goes_by_number(facts: Facts, module: Module) -> bool:
 
 def modules_of(facts: Facts, program: Program) -> set[Module]:
     """The files that a program runs: those that it begins in, or is entered from, and what they import."""
-    starts = [] if program.start is None else [module_of(program.start), *entered_from(facts, program.start)]
-    mains = {program.module, *starts}
+    mains = _mains(facts, program)
     return mains.union(*map(facts.imported, mains), (loop.unit.module for loop in program.training))
+
+
+def _mains(facts: Facts, program: Program) -> set[Module]:
+    """The files that a program begins in, or is entered from."""
+    starts = [] if program.start is None else [module_of(program.start), *entered_from(facts, program.start)]
+    return {program.module, *starts}
 
 
 def forward_draws(facts: Facts, program: Program) -> bool:
@@ -213,13 +218,15 @@ def _drawn(facts: Facts, use: Use) -> Iterator[str]:
             yield library
 
 
-def _seeds(facts: Facts, loops: Loops, sameness: Sameness, uses: list[Use], library: str) -> Iterator[Use]:
+def _seeds(
+    facts: Facts, loops: Loops, sameness: Sameness, uses: list[Use], library: str, mains: set[Module]
+) -> Iterator[Use]:
     """The calls that seed a library in every run, with what all processes know, before anything is drawn from it."""
     for use in uses:
         if not facts.called(use.node) & (known.SEEDS[library] | known.SEEDS_ALL):
             continue
         given = arguments(use.node)
-        if given and all(map(sameness.same, given)) and is_always_run(facts, use.node):
+        if given and all(map(sameness.same, given)) and is_always_run(facts, use.node, mains=mains):
             if not _draws_before(facts, loops, use, library):
                 yield use
 

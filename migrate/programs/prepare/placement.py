@@ -80,17 +80,31 @@ def place(
     choice = next((c for c in choices(facts, program.start) if tree.in_block(c.statement, top) is not None), None)
     cpu = cpu_of(facts, program, units, choice)
     if cpu is not None and program.one_seed is not None:  # all that is drawn is drawn below the accelerator
-        expression, required = behind(facts, program.start, cpu.expression, cpu.needs)
-        cpu = replace(cpu, expression=expression, needs=required)
+        cpu = _earlier(facts, program.start, cpu)
     if choice is not None and cpu is not None and not cpu.below.isdisjoint(choice.nodes()):
         choice = None  # it stays, and is asked
+    needing = prepare if program.start is program.home else program.entry
+    arguments = _told(asked, cpu)
+    accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments, entry)
+    if cpu is not None and _is_late(accelerator, needing):  # `self.cuda = args.cuda` below: the other one is there
+        arguments = _told(asked, _earlier(facts, program.start, cpu))
+        accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments, entry)
+    # with one seed, what is drawn too early is told
+    _check_before(accelerator, needing, arguments if program.one_seed is None else asked)
+    return Placement(accelerator, arguments, choice, stages, takes_choice)
+
+
+def _told(asked: tuple[Argument, ...], cpu: Argument | None) -> tuple[Argument, ...]:
+    """The arguments of the accelerator, with the one for the CPU first."""
     on_cpu = [argument for argument in asked if argument.name == CPU][:1]  # whatever a flag says
     chosen = on_cpu or ([cpu] if cpu is not None else [])
-    arguments = (*chosen, *(argument for argument in asked if argument.name != CPU))
-    accelerator, takes_choice = _accelerator_spot(facts, program, tree, top, choice, arguments, entry)
-    needing = arguments if program.one_seed is None else asked  # with one, what is drawn too early is told
-    _check_before(accelerator, prepare if program.start is program.home else program.entry, needing)
-    return Placement(accelerator, arguments, choice, stages, takes_choice)
+    return (*chosen, *(argument for argument in asked if argument.name != CPU))
+
+
+def _earlier(facts: Facts, start: Unit, cpu: Argument) -> Argument:
+    """The condition for the CPU in flags that are there before the unit sets its own."""
+    expression, required = behind(facts, start, cpu.expression, cpu.needs)
+    return replace(cpu, expression=expression, needs=required)
 
 
 # --- accelerator ----------------------------------------------------------------------------------------------------
@@ -163,9 +177,13 @@ def _accelerator_spot(
     return Spot(top[earliest], "before", spaced=is_apart), False
 
 
+def _is_late(accelerator: Spot, needing: ast.AST | None) -> bool:
+    return needing is not None and accelerator.statement.lineno > line_of(needing)
+
+
 def _check_before(accelerator: Spot, needing: ast.AST | None, arguments: tuple[Argument, ...]) -> None:
     """The accelerator is made before prepare is called."""
-    if arguments and needing is not None and accelerator.statement.lineno > line_of(needing):
+    if arguments and _is_late(accelerator, needing):
         names = names_needed(arguments)
         raise NoPlace(
             Refusal(

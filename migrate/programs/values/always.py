@@ -5,20 +5,33 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Module
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from migrate.analysis.facts import Facts
 
 
-def is_always_run(facts: Facts, node: ast.AST, seen: frozenset[int] = frozenset(), *, in_loops: bool = False) -> bool:
+def is_always_run(
+    facts: Facts,
+    node: ast.AST,
+    seen: frozenset[int] = frozenset(),
+    *,
+    in_loops: bool = False,
+    mains: Container[Module] | None = None,
+) -> bool:
     """Whether a call is made in every run: at the top level, or in functions that are called there.
 
-    `in_loops`: also in loops, which are taken to run at least once.
+    `in_loops`: also in loops, which are taken to run at least once. `mains`: the files that may be started; what others
+    do under their main guard, to try themselves out, is done in no run of these.
     """
     for above in facts.tree(node).up(node):
         if isinstance(above, (ast.If, ast.IfExp)) and not holds_by_default(facts, above.test):
+            return False
+        if mains is not None and is_main_guard(above) and facts.module(node) not in mains:
             return False
         if isinstance(above, ast.ExceptHandler) or (isinstance(above, (ast.For, ast.While)) and not in_loops):
             return False
@@ -27,7 +40,10 @@ def is_always_run(facts: Facts, node: ast.AST, seen: frozenset[int] = frozenset(
         return True
     if id(unit) in seen:
         return False
-    return any(is_always_run(facts, c.node, seen | {id(unit)}, in_loops=in_loops) for c in facts.callers(unit))
+    return any(
+        is_always_run(facts, call.node, seen | {id(unit)}, in_loops=in_loops, mains=mains)
+        for call in facts.callers(unit)
+    )
 
 
 def holds_by_default(facts: Facts, test: ast.expr) -> bool:

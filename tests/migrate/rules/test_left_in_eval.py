@@ -193,7 +193,11 @@ PAIRS = {
     "with a name": "    both = zip(loader, other)\n    {}\n    for (a, b), (c, d) in both:\n",
     "counted below": "    both = zip(loader, other)\n    {}\n    for i, ((a, b), (c, d)) in enumerate(both):\n",
     "counted above": "    both = enumerate(zip(loader, other))\n    {}\n    for i, ((a, b), (c, d)) in both:\n",
-    "by next": "    both = iter(zip(loader, other))\n    {}\n    for _ in range(6):\n        (a, b), (c, d) = next(both)\n",
+    "by next": """    both = iter(zip(loader, other))
+    {}
+    for _ in range(len(loader)):
+        (a, b), (c, d) = next(both)
+""",
 }
 
 
@@ -209,8 +213,6 @@ def test_a_pair_of_loaders_that_is_made_in_eval_mode_is_for_a_training(
     convert_text, numbers_printed, monkeypatch, name, mode
 ):
     source = pairs(name, mode)
-    if name == "by next":
-        source = source.replace("range(6)", "range(len(loader))")
     _, result = convert_text(source)
     assert f"zip({SAYING_TWO})" in result
     expected = numbers_printed(source, 1)
