@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.analysis import containers, imports, iteration, members, records, rows
+from migrate.analysis import containers, evaluated, imports, iteration, members, records, rows
 from migrate.analysis.arguments import Arguments, folds, tensor, turns
 from migrate.analysis.known.table import Computes
 from migrate.analysis.roles import FROM_LOADER, NOTHING, ROWS, Role, Value, Values, computed, of_role, texts
@@ -65,25 +65,7 @@ def _getattr(state: State, arguments: Arguments, frame: Frame) -> Values:
 
 
 def _eval(state: State, arguments: Arguments, frame: Frame) -> Values:
-    """eval("optim." + name): some name of the module, as getattr() gives it."""
-    found = NOTHING
-    for text in texts(arguments.at(0, "source")):
-        first, *rest = text.split(".")
-        if not first.isidentifier() or not all(name == ANY or name.isidentifier() for name in rest):
-            continue
-        values = frame.names.get(first) or members.lookup(state, first, frame)
-        for name in rest:
-            values = NOTHING.union(*(_named(state, value, name, frame) for value in values))
-        found |= values
-    return found or _computed(state, "builtins.eval", arguments)
-
-
-def _named(state: State, value: Value, name: str, frame: Frame) -> Values:
-    if name != ANY:
-        return members.attribute(state, value, name)
-    if isinstance(value.unit, Module):
-        return imports.anything(state, value.unit, frame)
-    return members.known_attribute(value, ANY) if value.role is Role.KNOWN else NOTHING
+    return evaluated.evaluated(state, arguments, frame) or _computed(state, "builtins.eval", arguments)
 
 
 def _setattr(state: State, arguments: Arguments, frame: Frame) -> Values:

@@ -33,9 +33,23 @@ def named_lines(conversion: Conversion) -> list[str]:
     start = conversion.program.start
     if start is None:
         return []
-    needed = {name for each in conversion.placement.arguments if each.name == CPU for name in each.needs}
+    conditions = [each for each in conversion.placement.arguments if each.name == CPU]
+    needed = {name for each in conditions for name in each.needs if _is_compared(each.expression, name)}
     device = f"{conversion.access.of(start)}.device.type"
     return [f"{name} = {device}" for name in sorted(needed) if _is_read_elsewhere(conversion, start, name)]
+
+
+def _is_compared(condition: str, name: str) -> bool:
+    """Whether a condition looks at what device a setting names; `not args.cuda` asks a flag, which names none."""
+    tree = ast.parse(condition, mode="eval")
+    asked = {id(inner) for node in ast.walk(tree) for inner in _asked_for_truth(node)}
+    return any(ast.unparse(node) == name and id(node) not in asked for node in ast.walk(tree.body))
+
+
+def _asked_for_truth(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return [node.operand]
+    return node.values if isinstance(node, ast.BoolOp) else [node.body] if isinstance(node, ast.Expression) else []
 
 
 def _is_read_elsewhere(conversion: Conversion, start: Unit, name: str) -> bool:

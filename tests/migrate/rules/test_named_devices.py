@@ -62,3 +62,51 @@ def test_a_setting_that_no_model_reads_stays(convert_text, on_pretended_gpu):
     _, text = convert_text(PROGRAM.format(device="cuda:0", keeps="self.n = 1", moved=".to(self.fc.weight.device)"))
     assert "args.device =" not in text
     assert on_pretended_gpu(text) == "cuda:1\n"
+
+
+FLAG = """
+    import argparse
+
+    import torch
+    from torch import nn
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpu", type=int, default=None)
+    parser.add_argument("--cuda", type=str, default=True)
+    args = parser.parse_args()
+    args.cuda = args.gpu is not None
+
+
+    class Net(nn.Module):
+        def __init__(self, args):
+            super().__init__()
+            self.use_cuda = args.cuda
+            self.fc = nn.Linear(4, 1)
+
+        def forward(self, rows):
+            return self.fc(rows) if self.use_cuda else self.fc(rows) * 2
+
+
+    torch.manual_seed(0)
+    model = Net(args)
+    if args.cuda:
+        model.cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(2):
+        rows = torch.ones(4, 4) * step
+        if args.cuda:
+            rows = rows.cuda()
+        loss = model(rows).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+"""
+
+
+def test_a_flag_names_no_device(convert_text, numbers_printed):
+    _, text = convert_text(FLAG)
+
+    assert "Accelerator(cpu=not args.cuda" in text
+    assert "args.cuda = accelerator" not in text
+    assert numbers_printed(text, 1) == numbers_printed(FLAG, 1)

@@ -225,3 +225,42 @@ def later():
     use(third)  #: third: model@3, model@10
     return made.Linear(1, 1)
 later()  #: later(): model, tensor
+
+# === eval of a name in some module of a package
+# --- train.py
+import nets, sys
+net = eval("nets." + sys.argv[1] + ".get_net")(1)  #: model@nets/small.py:3, model@nets/large.py:3
+other = eval(f"nets.{sys.argv[1]}.Net")()  #: model
+none = eval("nets." + sys.argv[1] + ".get_others")(1)  #: unknown object
+# --- nets/__init__.py
+import nets.small
+import nets.large
+# --- nets/small.py
+from torch import nn
+def get_net(size):
+    return nn.Linear(size, 1)
+class Net(nn.Module):
+    pass
+# --- nets/large.py
+from torch import nn
+def get_net(size):
+    return nn.Linear(size, 2)
+# --- nets/unused.py
+from torch import nn
+def get_net(size):
+    return nn.Linear(size, 3)
+def get_others(size):
+    return nn.Linear(size, 3)
+
+# === eval of some module that a file imports
+# --- train.py
+import sys
+from nets import small
+net = eval(sys.argv[1]).Net()  #: model
+other = eval(sys.argv[1]).Other()  #: unknown object
+size = eval(sys.argv[1])  #: unknown object
+# --- nets/__init__.py
+# --- nets/small.py
+from torch import nn
+class Net(nn.Module):
+    pass
