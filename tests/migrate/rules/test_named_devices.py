@@ -1,5 +1,7 @@
 """A device that the command line names, which a model keeps for itself: it is that of the process."""
 
+import textwrap
+
 import pytest
 
 PROGRAM = """
@@ -109,4 +111,4 @@ def test_a_flag_names_no_device(convert_text, numbers_printed):
 
     assert "Accelerator(cpu=not args.cuda" in text
     assert "args.cuda = accelerator" not in text
-    assert numbers_printed(text, 1) == numbers_printed(FLAG, 1)
+    assert numbers_printed(text, 1) == numbers_printed(textwrap.dedent(FLAG), 1)
