@@ -1,8 +1,8 @@
 """`eval("models." + name + ".get_net")`: what a text names, as far as it is written out.
 
-Of a part that is not known, any name of the module is meant, as `getattr()` has it; where more follows, `.get_net`, any
-module of the package that has such a name. Of a text of which nothing is known, `eval(args.model).Net()`, any module that
-the file imports and that has it.
+Of a part that is not known, any name of the module is meant, as `getattr()` has it; where more follows, `.get_net`,
+any module of the package that has such a name. Of a text of which nothing is known, `eval(args.model).Net()`, any
+module that the file imports and that has it.
 """
 
 from __future__ import annotations

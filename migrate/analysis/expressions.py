@@ -149,9 +149,11 @@ def _binary(state: State, node: ast.BinOp, frame: Frame) -> Values:
     left, right = evaluate(state, node.left, frame), evaluate(state, node.right, frame)
     if isinstance(node.op, (ast.Add, ast.Mod)) and only(left, Role.TEXT):  # "net_" + name, "cuda:%d" % rank
         begun = _begins(*(value.name.split("%")[0] if isinstance(node.op, ast.Mod) else value.name for value in left))
-        end = node.right.value if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) else ""
-        is_open = any(ANY in value.name for value in left)  # "nets." + name + ".Net"
-        return frozenset(Value(Role.TEXT, name=f"{each.name}{end}") for each in begun) if is_open and end else begun
+        end = node.right.value if isinstance(node.right, ast.Constant) else None
+        is_open = isinstance(node.op, ast.Add) and any(ANY in value.name for value in left)  # "nets." + name + ".Net"
+        if not is_open or not isinstance(end, str):
+            return begun
+        return frozenset(Value(Role.TEXT, name=f"{each.name}{end}") for each in begun)
     if isinstance(node.op, (ast.Add, ast.Mult)) and any(containers.is_sequence(value) for value in left | right):
         made = twin(state, node, frame)
         state.homes[made] = frame.unit
