@@ -21,6 +21,7 @@ from migrate.alone.half import Half
 from migrate.alone.handed import Said, entrances, handed, merged, read_by
 from migrate.alone.lost import lost_sums
 from migrate.alone.lost_attributes import lost_attributes
+from migrate.alone.lost_options import lost_options
 from migrate.alone.lost_orders import lost_orders
 from migrate.alone.making import Making
 from migrate.alone.obstacles import obstacles
@@ -117,7 +118,6 @@ def stage(
         for first in wanting(world, sums) if making else ():
             Pen(plan).before(first, CONSTRUCTOR, spaced=True)
         told += tuple(handed(world, rewriting.samplers, rewriting.scales))
-    notes = (*lost_sums(world, sums), *lost_orders(world, Making(world))) if has_processes else ()
     if plan.refused or plan.conflicts:
         return Stage(paths, processes=told)
     others = {m.file.path: m.tree for m in _around(facts, set(modules))} | read_by(told)
@@ -130,10 +130,16 @@ def stage(
         made.apply(plan)
     if taken := (*_taken(facts, modules, made.contents), *made.orphans()):
         return Stage(paths, processes=told, refusals=taken)
+    notes = _lost(world, sums, made.contents) if has_processes else ()
     otherwise = partial(stage, facts, modules, beside, joining=False) if sums.joined else None
     if has_processes and not making and next(wanting(world, sums), None) is not None:
         otherwise = partial(stage, facts, modules, beside, joining=joining, making=True)
     return Stage(paths, made.contents, made.comments, told, half.said, notes, otherwise=otherwise)
+
+
+def _lost(world: World, sums: Sums, contents: Mapping[str, bytes]) -> tuple[Finding, ...]:
+    """Notes about what one process does without."""
+    return (*lost_sums(world, sums), *lost_orders(world, Making(world)), *lost_options(world, contents))
 
 
 def _in_the_way(
