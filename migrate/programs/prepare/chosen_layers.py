@@ -15,6 +15,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.state import in_order
 from migrate.analysis.syntax import arguments, is_none, reads, root_name, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import is_draw
@@ -100,7 +101,7 @@ def _holds_layers(facts: Facts, node: ast.expr, unit: Function) -> bool:
 
 def forwards(facts: Facts, call: ast.Call) -> Iterator[Function]:
     """The project's own `forward`s that the call of a model runs."""
-    for value in facts.values(call.func):
+    for value in in_order(facts.values(call.func)):
         if value.role is Role.MODEL and isinstance(value.unit, Class):
             members = (member.unit for member in value.unit.lookup("forward"))
             yield from (unit for unit in members if isinstance(unit, Function))
