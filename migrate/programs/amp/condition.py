@@ -10,8 +10,8 @@ import ast
 import copy
 from typing import TYPE_CHECKING
 
-from migrate.programs.device.told_above import in_words_above
 from migrate.programs.values.conditions import bindings_of
+from migrate.programs.values.words_above import in_words_above
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts

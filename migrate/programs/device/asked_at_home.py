@@ -27,8 +27,8 @@ from migrate.programs.device.devices import (
     only_asks,
 )
 from migrate.programs.device.the_cpu import is_cpu
-from migrate.programs.device.told_above import in_words_above
 from migrate.programs.values.conditions import needs, same_name
+from migrate.programs.values.words_above import in_words_above
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
