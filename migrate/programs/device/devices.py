@@ -110,8 +110,9 @@ def cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
         inner = node.args[0]
         if isinstance(inner, ast.Constant) or _parts(inner) is not None:
             return cpu_when(facts, inner)
-        is_read = isinstance(inner, (ast.Name, ast.Attribute)) or _is_setting(facts, inner)
-        if is_users(facts, inner) or (is_read and not facts.is_device(facts.values(inner))):
+        values = facts.values(inner)
+        is_read = isinstance(inner, (ast.Name, ast.Attribute)) or _is_setting(facts, inner) or may_be_settings(values)
+        if is_users(facts, inner) or (is_read and not facts.is_device(values)):
             return by_text(inner)
         if isinstance(inner, ast.Attribute) and only_cpu(facts, inner):  # what a user names, or the CPU
             return by_text(inner)

@@ -215,6 +215,13 @@ def test_the_cpu_that_is_set_where_there_is_nothing_else_does_not_keep_the_progr
     refused_text(source.replace("to(device)", "to(config['device'])"), "MIG103", "config['device']")
 
 
+def test_so_it_is_asked_where_a_device_is_made_of_it_below(convert_text):
+    device = "config['device'] = 'cpu'\n    device = torch.device(config['device'])"
+    _, text = convert_text(PROGRAM.format(device="None").replace("device = None", device))
+    asked = "accelerator = Accelerator(cpu=torch.device(config['device']).type == 'cpu')"
+    assert text.index("config['device'] = 'cpu'") < text.index(asked)
+
+
 def test_what_the_program_sets_in_any_case_is_its_own(convert_text):
     chosen = "config['device'] = torch.device('cuda' if torch.cuda.is_available() else 'cpu')"
     source = PROGRAM.format(device="None").replace("device = None", chosen)
