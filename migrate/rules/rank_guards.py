@@ -10,7 +10,8 @@
 In every spelling: `rank in (-1, 0)`, `not args.local_rank`, `is_main_process()`, LOCAL_RANK from the environment. Where
 the branch runs what all processes must enter, a prepared model or loader, it is dissolved: all come, and what is
 written in it is written once. What a model or loss sums up over the processes in each step of its training stays; it is
-handed the accelerator when it is made. Before the accelerator exists prints go by RANK (MIG117), and barriers go.
+handed the accelerator when it is made. Before the accelerator exists prints and seeds go by RANK (MIG117), and barriers
+go.
 Safe: on one process that process is the main process.
 """
 
@@ -20,6 +21,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_none
+from migrate.programs.chance.seeding import only_seeds
 from migrate.programs.home.access import OutOfReach
 from migrate.programs.home.asking import asked_by, asking
 from migrate.programs.marker import TOLD, is_barrier, is_main, marks
@@ -94,9 +96,19 @@ def _mark(conversion: Conversion, draft: Draft, mark: ast.Name) -> None:
         draft.rewrite(mark, conversion.access.name(mark))
     elif is_barrier(statement):
         draft.remove(statement)
+    elif isinstance(asked, ast.Attribute) and asked.attr in _VARIABLES and only_seeds(conversion.facts, statement):
+        draft.rewrite(asked, draft.quoted(asked, _VARIABLES[asked.attr]))
+        draft.add_import(asked, "os")
     else:
         conversion.access.name(mark)  # says why it cannot be reached, if that is so
         raise _refused(statement, "this asks which process it is, before the accelerator exists")
+
+
+#: What the launcher says of a process before it has an accelerator.
+_VARIABLES = {
+    "process_index": "int(os.environ.get('RANK', '0'))",
+    "local_process_index": "int(os.environ.get('LOCAL_RANK', '0'))",
+}
 
 
 def _refused(node: ast.AST, why: str) -> OutOfReach:

@@ -56,15 +56,9 @@ def test_the_contracts_hold(kind, portion, record, is_late, tmp_path):
 
 def performed(program, folder, stage):
     """Whether a program was converted, and what is wrong with it then."""
-    for name, text in program.files.items():
-        for version in ("before", "after"):
-            (folder / version).mkdir(parents=True, exist_ok=True)
-            (folder / version / name).write_text(text)
-    report = run([str(folder / "before" / name) for name in program.files if name.endswith(".py")], Options())
+    report = converted_into(program, folder)
     if not report.changes:
         return False, ""
-    for change in report.changes:
-        (folder / "after" / Path(change.path).name).write_bytes(change.new)
     before, after = (folder / version / idioms.PROGRAM for version in ("before", "after"))
     told = alone(before, after, stage)
     if not program.tags & {"reads again"}:
@@ -77,6 +71,18 @@ def performed(program, folder, stage):
     if program.tags >= {"resumes", "keeps all"}:
         told = told or resumed(program, before, after, stage)
     return True, told
+
+
+def converted_into(program, folder):
+    """What is said of a program, which is written to `before`, and converted to `after`."""
+    for name, text in program.files.items():
+        for version in ("before", "after"):
+            (folder / version).mkdir(parents=True, exist_ok=True)
+            (folder / version / name).write_text(text)
+    report = run([str(folder / "before" / name) for name in program.files if name.endswith(".py")], Options())
+    for change in report.changes:
+        (folder / "after" / Path(change.path).name).write_bytes(change.new)
+    return report
 
 
 def has_been_told(report, *words):

@@ -147,6 +147,11 @@ SEEDS_ALL = frozenset(
     pytorch_lightning.seed_everything lightning.seed_everything lightning_fabric.seed_everything
     fastai.torch_core.set_seed ignite.utils.manual_seed monai.utils.set_determinism""".split()
 )
+#: All that sets the seed of a library.
+SEEDERS = frozenset().union(*SEEDS.values(), SEEDS_ALL) | frozenset(
+    """torch.cuda.manual_seed torch.cuda.manual_seed_all torch.cuda.random.manual_seed
+    torch.cuda.random.manual_seed_all""".split()
+)
 #: Streams of their own, which draw from the system unless they are given a seed.
 STREAMS = frozenset({"random.Random"}) | frozenset(
     f"numpy.random.{name}"

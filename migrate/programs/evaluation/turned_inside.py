@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import CUTTING, FOLDING_WITHOUT_DIM, TURNING
 from migrate.analysis.roles import Role, roles
+from migrate.analysis.state import in_order
 from migrate.analysis.syntax import argument_at, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.forwards import is_own_object
@@ -41,7 +42,7 @@ def turns_samples(facts: Facts, statement: ast.stmt, read: Iterable[str]) -> str
     for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
         if Role.MODEL not in roles(facts.values(call.func)):
             continue
-        for unit in _forwards(value.unit for value in facts.values(call.func)):
+        for unit in _forwards(value.unit for value in in_order(facts.values(call.func))):
             for returned, place in _Places(facts, unit).run():
                 if any(part != 0 for part in _taken(statement, place, set(read))):
                     return f"the model turns its samples (line {returned.lineno}): they are not first in what it gives"

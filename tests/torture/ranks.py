@@ -1,0 +1,108 @@
+"""Training programs of several processes that distribute themselves, put together from the ways of ranks.toml."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import idioms
+from idioms import Made
+
+if TYPE_CHECKING:
+    import random
+
+#: How many of the programs run without other processes, too.
+ALONE_TOO = 0.6
+#: What every program has, in this order; the rest is in the ways.
+WHOLE = {
+    "imports": """
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data.distributed import DistributedSampler
+
+
+def init_distributed_mode(args):
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+        args.distributed, args.rank, args.world_size = False, 0, 1
+        return
+    args.rank, args.world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    args.distributed = True
+    dist.init_process_group(backend="gloo", init_method="env://", world_size=args.world_size, rank=args.rank)
+    dist.barrier()
+
+
+def is_dist_avail_and_initialized():
+    return dist.is_available() and dist.is_initialized()
+
+
+def is_main_process():
+    return not is_dist_avail_and_initialized() or dist.get_rank() == 0
+
+
+def save_on_master(*args, **kwargs):
+    if is_main_process():
+        torch.save(*args, **kwargs)
+
+
+def reduce_mean(tensor, world_size):
+    if world_size == 1:
+        return tensor
+    reduced = tensor.clone()
+    dist.all_reduce(reduced, op=dist.ReduceOp.SUM)
+    reduced /= world_size
+    return reduced
+
+
+def gather_rows(tensor, world_size):
+    if world_size == 1:
+        return tensor
+    found = [torch.zeros_like(tensor) for _ in range(world_size)]
+    dist.all_gather(found, tensor)
+    return torch.cat(found, dim=0)
+
+
+def unwrapped(model):
+    return model.module if isinstance(model, DistributedDataParallel) else model""",
+    "objects": "<device>\n<data>\n<val>\n<wrap>\n@criterion = nn.CrossEntropyLoss()\n<optimizer>",
+    "step": """
+x, y = x.to(@device), y.to(@device)
+loss = @criterion(@model(x), y)
+@optimizer.zero_grad()
+loss.backward()
+@optimizer.step()
+<after a batch>
+<add>""",
+    "end of epoch": "<tell>\n<after an epoch>\n<save>",
+    "tell": """
+%say%
+    print("val", epoch, f"{val_loss:.4f} {score:.4f}")
+    print("lr", epoch, "%.6f" % @optimizer.param_groups[0]["lr"])""",
+}
+#: What goes on only where there are several processes, and which sampler is told the epoch.
+SEVERAL = {
+    False: {"if several": "if dist.is_initialized():", "set epoch": "@sampler.set_epoch(epoch)"},
+    True: {"if several": "if args.distributed:", "set epoch": "if args.distributed:\n    @sampler.set_epoch(epoch)"},
+}
+
+
+@cache
+def parts(*, alone: bool) -> dict[str, list[dict]]:
+    """The ways of each part, those for programs that run alone, too, or for others; a shape comes before all others."""
+    found = idioms.parts_of("ranks.toml")
+    ways = {name: [_either(way, alone=alone) for way in each] for name, each in found.items() if name != "shape"}
+    ways["join"] = [way for way in ways["join"] if ("alone, too" in way.get("tags", ())) is alone]
+    return ways | {"shape": found["shape"]}
+
+
+def _either(way: dict, *, alone: bool) -> dict:
+    """A way as it is written where there may be one process, `or` not."""
+    first = next(name for name in way if name != "tags")
+    kept = {name: text for name, text in way.items() if name != "or"}
+    return kept | {first: way["or"]} if alone and "or" in way else kept
+
+
+def made(chance: random.Random) -> Made:
+    """A program of ways that chance takes."""
+    alone = chance.random() < ALONE_TOO
+    return idioms.of(chance, parts(alone=alone), WHOLE | SEVERAL[alone])
