@@ -1,4 +1,4 @@
-"""Training programs of several processes that distribute themselves, put together from the ways of ranks.toml."""
+"""Training programs that distribute themselves, put together from the ways of self_distributed.toml."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ SEVERAL = {
 @cache
 def parts(*, alone: bool) -> dict[str, list[dict]]:
     """The ways of each part, those for programs that run alone, too, or for others; a shape comes before all others."""
-    found = idioms.parts_of("ranks.toml")
+    found = idioms.parts_of("self_distributed.toml")
     ways = {name: [_either(way, alone=alone) for way in each] for name, each in found.items() if name != "shape"}
     ways["join"] = [way for way in ways["join"] if ("alone, too" in way.get("tags", ())) is alone]
     return ways | {"shape": found["shape"]}
