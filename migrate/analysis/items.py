@@ -30,12 +30,9 @@ def item(state: State, value: Value, node: ast.Subscript, keys: Values, frame: F
         exact = NOTHING.union(*(members.attribute(state, value, name) for name in names))
         return exact if names else imports.anything(state, value.unit, frame)
     if value.role is Role.METHOD and value.unit is None:  # x.shape[0]
-        of_rows = value.receiver is not None and value.receiver.role in ROWS
-        return (
-            frozenset({Value(Role.STATISTIC, value.origin)})
-            if of_rows
-            else settings.said(value, settings.name_of(node.slice))
-        )
+        if value.receiver is not None and value.receiver.role in ROWS:
+            return frozenset({Value(Role.STATISTIC, value.origin)})
+        return settings.said(value, settings.name_of(node.slice))
     return _held(state, value, node, keys, frame)
 
 

@@ -36,21 +36,26 @@ BY_STEPS = frozenset({"rate by corners", "rate by loss", "stops by loss"})
 @pytest.mark.parametrize("portion", range(PORTIONS))
 @pytest.mark.parametrize("kind", TOLD, ids=[kind.__name__ for kind in TOLD])
 def test_the_contracts_hold(kind, portion, record, is_late, tmp_path):
+    held(kind, portion, performed, record, is_late, tmp_path, TOLD[kind])
+
+
+def held(kind, portion, performed, record, is_late, folder, told_of):
+    """Make a portion of the programs of a kind, look at each as `performed` does, and find nothing wrong."""
     chance = random.Random(f"{SEED} {kind.__name__} {portion}")  # noqa: S311 (a choice, not a secret)
     counts = dict.fromkeys(("programs", "refused", "hold", "fail"), 0)
     failures = []
-    (tmp_path / "stage").mkdir()
-    with Stage(tmp_path / "stage", processes=2) as stage:
+    (folder / "stage").mkdir()
+    with Stage(folder / "stage", processes=2) as stage:
         for number in range(RUNS // PORTIONS):
             if is_late():
                 break
-            program, folder = kind.made(chance), tmp_path / str(number)
-            converted, told = performed(program, folder, stage)
+            program = kind.made(chance)
+            converted, told = performed(program, folder / str(number), stage)
             counts["programs"] += 1
             counts["fail" if told else "hold" if converted else "refused"] += 1
             if told:
-                failures.append(f"{folder} ({program.ways}): {told}")
-    record(kind.__name__, TOLD[kind], **counts)
+                failures.append(f"{folder / str(number)} ({program.ways}): {told}")
+    record(kind.__name__, told_of, **counts)
     assert not failures, "\n\n".join(failures)
 
 

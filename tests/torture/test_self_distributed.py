@@ -2,36 +2,18 @@
 train, evaluate and write what the originals do there (E2 to E5).
 """
 
-import random
 from pathlib import Path
 
 import pytest
 import self_distributed
-from asked import RUNS, SEED
-from executions import Stage
-from test_idioms import CLOSE, FROZEN, NUMBER, PORTIONS, converted_into, lines
+from test_idioms import CLOSE, FROZEN, NUMBER, PORTIONS, converted_into, held, lines
 
 pytestmark = pytest.mark.torture
 
 
 @pytest.mark.parametrize("portion", range(PORTIONS))
 def test_the_contracts_hold_of_programs_that_distribute_themselves(portion, record, is_late, tmp_path):
-    chance = random.Random(f"{SEED} self_distributed {portion}")  # noqa: S311 (a choice, not a secret)
-    counts = dict.fromkeys(("programs", "refused", "hold", "fail"), 0)
-    failures = []
-    (tmp_path / "stage").mkdir()
-    with Stage(tmp_path / "stage", processes=2) as stage:
-        for number in range(RUNS // PORTIONS):
-            if is_late():
-                break
-            program, folder = self_distributed.made(chance), tmp_path / str(number)
-            converted, told = performed(program, folder, stage)
-            counts["programs"] += 1
-            counts["fail" if told else "hold" if converted else "refused"] += 1
-            if told:
-                failures.append(f"{folder} ({program.ways}): {told}")
-    record("self_distributed", "programs that distribute themselves", **counts)
-    assert not failures, "\n\n".join(failures)
+    held(self_distributed, portion, performed, record, is_late, tmp_path, "programs that distribute themselves")
 
 
 def performed(program, folder, stage):

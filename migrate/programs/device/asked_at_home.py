@@ -27,8 +27,8 @@ from migrate.programs.device.devices import (
     only_asks,
 )
 from migrate.programs.device.the_cpu import is_cpu
+from migrate.programs.device.told_above import cpu_above
 from migrate.programs.values.conditions import needs, same_name
-from migrate.programs.values.words_above import in_words_above
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -66,9 +66,8 @@ def _in_words(facts: Facts, start: Unit, values: Values) -> Argument | None:
     texts, made = _texts(values), _made_devices(values)
     for node in (*made, *_choosing(facts, texts)):
         condition = cpu_when(facts, node)
-        told = None if condition is None else in_words_above(facts, start, condition, walk(node), gpu=False)
-        if told is not None and not isinstance(told, ast.Constant):
-            return Argument(CPU, ast.unparse(told), frozenset(needs(told)) - {"torch", "torch.device"})
+        if condition is not None and (told := cpu_above(facts, start, condition, walk(node))) is not None:
+            return Argument(CPU, *told)
     return None
 
 
