@@ -3,7 +3,7 @@
 #   make test   lint, types and tests
 #   make test-long   the tests that take minutes: verifications, several machines, kills, the tutorial, the stand-in for a TPU
 # Both create .venv when it is missing. Another interpreter: make PYTHON=python3.12 test
-#   make torture   20,000 programs that nobody would write, kills, full disks, hostile files; writes docs/reliability.md (20 minutes;
+#   make torture   20,000 programs that nobody would write, kills, full disks, hostile files; writes docs/reliability.md (half an hour;
 #               a part of it: make torture INPUTS=1000)
 #   make test-xla, make test-tpu-contract   in environments of their own (1 to 2 GB each): torch_xla on XLA's CPU client,
 #               and whether the real torch_tpu is what the stand-in for it imitates; neither needs a TPU

@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.alone.bars import is_only_shown
+from migrate.alone.by_hand import computed_shares, lost_shares, shares, turns
 from migrate.alone.calls import BROADCAST, GATHERS, REDUCTIONS, SAME
-from migrate.alone.quantities import RANKS
 from migrate.analysis.known import distributed
-from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
 from migrate.programs.reach.callees import reached
@@ -49,16 +47,17 @@ _BESIDE = {
 
 def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings) -> Iterator[Refusal]:
     """Why the modules cannot be made ready."""
-    yield from _shares(world, dealing, sums)
+    yield from shares(world, dealing, sums)
     if not sums.has_loaders:
-        yield from _lost_shares(world)
+        yield from lost_shares(world)
     yield from dealing.obstacles()
     yield from sums.inside()
     yield from _with_gradients(world)
     yield from _out_of_reach(world)
     if not sums.stay:
-        yield from _turns(world)
+        yield from turns(world)
     yield from _talking(world, sums, gatherings)
+    yield from computed_shares(world, dealing, sums)
 
 
 def _talking(world: World, sums: Sums, gatherings: Gatherings) -> Iterator[Refusal]:
@@ -123,71 +122,6 @@ def _of_processes(facts: Facts, unit: Unit) -> str:
     calls = (node for each in reached(facts, [unit]) for node in facts.own(each) if isinstance(node, ast.Call))
     names = {name for call in calls for name in facts.called(call)}
     return next((what for what, those in _BESIDE.items() if names & those), "")
-
-
-def _shares(world: World, dealing: Dealing, sums: Sums) -> Iterator[Refusal]:
-    """`Data(rank, world_size)`, `files[rank::world_size]`: the program shares its data out by hand."""
-    for module in world.modules:
-        tree = world.facts.tree(module.tree)
-        for node in tree.nodes:
-            if not isinstance(node, ast.expr) or id(node) in world.dead or world.quantity(node) not in RANKS:
-                continue
-            if world.is_left(node):
-                continue
-            parent = tree.parents.get(node)
-            call = tree.parents.get(parent) if isinstance(parent, ast.keyword) else parent
-            if call in dealing.calls or dealing.holds(node):
-                continue
-            names = world.facts.called(call) if isinstance(call, ast.Call) else set()
-            made = roles(world.facts.values(call)) if isinstance(call, ast.Call) else set()
-            is_taken = isinstance(parent, (ast.Slice, ast.Subscript)) and not sums.insides.is_of_training(node)
-            by_hand = is_taken or bool(made & {Role.DATASET, Role.SAMPLER})
-            by_hand = by_hand and not names & distributed.SAMPLERS and not _gives_distributed(world, call)
-            if (by_hand or _is_data(world, node)) and not is_only_shown(world, node):
-                why = "the program shares its data out over the processes by hand, by rank"
-                yield Refusal(node, "MIG113", why, "let every process make all of the data, then run migrate again")
-
-
-def _gives_distributed(world: World, call: ast.AST | None) -> bool:
-    """Whether a function of the project makes a DistributedSampler of what it is handed."""
-    made = origins(world.facts.values(call), Role.SAMPLER) if isinstance(call, ast.Call) else set()
-    samplers = [origin for origin in made if isinstance(origin, ast.Call)]
-    return bool(made) and all(world.facts.called(each) & distributed.SAMPLERS for each in samplers)
-
-
-def _lost_shares(world: World) -> Iterator[Refusal]:
-    """`if world_size > 1: files = files[rank::world_size]`, which nothing would do in place of the branch."""
-    for module in world.modules:
-        tree = world.facts.tree(module.tree)
-        for node in tree.nodes:
-            if isinstance(node, ast.Slice) and id(node) in world.dead:
-                if any(isinstance(part, ast.expr) and world.quantity(part) in RANKS for part in ast.walk(node)):
-                    why = "the program shares its data out over the processes by hand, and no DataLoader would do that"
-                    yield Refusal(node, "MIG113", why, "put the data into a DataLoader, then run migrate again")
-
-
-def _turns(world: World) -> Iterator[Refusal]:
-    """`if i % world_size != rank: continue`: each process does its part, and the parts are summed up afterwards."""
-    for module in world.modules:
-        for node in world.facts.tree(module.tree).nodes:
-            if not isinstance(node, ast.Compare) or id(node) in world.dead:
-                continue
-            sides = (node.left, *node.comparators)
-            parts = [
-                s for s in sides if isinstance(s, ast.BinOp) and isinstance(s.op, ast.Mod) and world.is_size(s.right)
-            ]
-            is_part = any(world.quantity(part.left) not in RANKS for part in parts)
-            if is_part and any(world.quantity(side) in RANKS for side in sides if side not in parts):
-                why = "the program shares its work out over the processes by hand, by rank"
-                yield Refusal(node, "MIG113", why, "let every process do all of it, then run migrate again")
-
-
-def _is_data(world: World, node: ast.AST) -> bool:
-    """Whether code stands in a data set or a sampler."""
-    unit = world.facts.unit(node)
-    if not isinstance(unit, Function) or unit.owner is None:
-        return False
-    return bool(world.facts.roles_of_bases(unit.owner) & {Role.DATASET, Role.SAMPLER})
 
 
 def _talks(node: ast.AST, why: str) -> Refusal:

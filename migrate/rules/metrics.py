@@ -95,7 +95,6 @@ from migrate.programs.values.lists import shown as shown_lists
 from migrate.rules.averaging import average_over
 from migrate.rules.joining import joining, meters_joined, of_shares
 from migrate.rules.layout import assignment, place
-from migrate.rules.placing import dropped, without
 from migrate.rules.rule import rule
 from migrate.rules.statistics import join_statistics
 from migrate.rules.training_passes import say_training
@@ -290,8 +289,8 @@ def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:
         for statement in (shared.after, *shared.also):
             draft.after(statement, code)
         return
-    draft.before(shared.after, f"{names[0]} = {ast.unparse(without(shared.unnamed, dropped(conversion)))}\n{code}")
-    draft.rewrite(shared.unnamed, names[0])
+    draft.lift(shared.unnamed, names[0], above=shared.after)
+    draft.before(shared.after, code)
 
 
 def _renamed(statement: ast.stmt, names: Mapping[ast.Name, str]) -> str:

@@ -10,8 +10,8 @@
 In every spelling: `rank in (-1, 0)`, `not args.local_rank`, `is_main_process()`, LOCAL_RANK from the environment. Where
 the branch runs what all processes must enter, a prepared model or loader, it is dissolved: all come, and what is
 written in it is written once. What a model or loss sums up over the processes in each step of its training stays; it is
-handed the accelerator when it is made. Before the accelerator exists prints and seeds go by RANK (MIG117), and barriers
-go.
+handed the accelerator when it is made. Before the accelerator exists prints, seeds and what only keeps the rank
+(`args.rank = dist.get_rank()`) go by RANK, as the launcher has it (MIG117), and barriers go.
 Safe: on one process that process is the main process.
 """
 
@@ -96,7 +96,7 @@ def _mark(conversion: Conversion, draft: Draft, mark: ast.Name) -> None:
         draft.rewrite(mark, conversion.access.name(mark))
     elif is_barrier(statement):
         draft.remove(statement)
-    elif isinstance(asked, ast.Attribute) and asked.attr in _VARIABLES and only_seeds(conversion.facts, statement):
+    elif isinstance(asked, ast.Attribute) and asked.attr in _VARIABLES and _is_kept(conversion, statement):
         draft.rewrite(asked, draft.quoted(asked, _VARIABLES[asked.attr]))
         draft.add_import(asked, "os")
     else:
@@ -104,10 +104,17 @@ def _mark(conversion: Conversion, draft: Draft, mark: ast.Name) -> None:
         raise _refused(statement, "this asks which process it is, before the accelerator exists")
 
 
+def _is_kept(conversion: Conversion, statement: ast.stmt) -> bool:
+    """Whether a statement only keeps which process this is, or seeds by it."""
+    return isinstance(statement, ast.Assign) or only_seeds(conversion.facts, statement)
+
+
 #: What the launcher says of a process before it has an accelerator.
 _VARIABLES = {
     "process_index": "int(os.environ.get('RANK', '0'))",
     "local_process_index": "int(os.environ.get('LOCAL_RANK', '0'))",
+    "num_processes": "int(os.environ.get('WORLD_SIZE', '1'))",
+    "is_main_process": "os.environ.get('RANK', '0') == '0'",
 }
 
 

@@ -4,8 +4,8 @@
     FIXTURES_ON=gpu runtime launch --num_machines 2 --machine_rank 0 ... stage.py FOLDER     and rank 1: on a GPU
 
 Every rank reads FOLDER/request-<n>.json in turn, forks for each, and leaves FOLDER/result-<n>-<rank>.json. A script has
-a folder of its own on each rank, so that a file written by the wrong process is seen; its output goes to files. On one
-process only rank 0 runs it, without any trace of the launch.
+a folder of its own on each rank, so that a file written by the wrong process is seen, unless the request says that they
+share one; its output goes to files. On one process only rank 0 runs it, without any trace of the launch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def main(folder: Path) -> int:
         if request is None:
             return 0
         if rank < request["processes"]:
-            _write(folder / f"result-{number}-{rank}.json", _perform(folder / f"run-{number}-{rank}", request))
+            work = folder / f"run-{number}-{0 if request.get('shared') else rank}" / "work"
+            _write(folder / f"result-{number}-{rank}.json", _perform(folder / f"run-{number}-{rank}", work, request))
         number += 1
 
 
@@ -69,11 +70,10 @@ def _write(path: Path, value: object) -> None:
     part.replace(path)
 
 
-def _perform(folder: Path, request: dict) -> dict:
+def _perform(folder: Path, work: Path, request: dict) -> dict:
     """Run the script in a fork; its exit status, what it printed, and what it wrote."""
-    folder.mkdir()
-    work = folder / "work"
-    work.mkdir()
+    folder.mkdir(exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
     child = os.fork()
     if child == 0:
         _become(folder, work, request)

@@ -81,16 +81,23 @@ class Stage:
         """How a script ends on the CPU, as on one of two pretended GPUs."""
         return self._answers(script, arguments, 1, launched=False, gpu=number)[0]
 
-    def together(self, script: Path, arguments: list[str]) -> list[Ran]:
-        """How a script ends on each of the processes, which meet."""
-        return self._answers(script, arguments, len(self._processes), launched=False)
+    def together(self, script: Path, arguments: list[str], *, shared: bool = False) -> list[Ran]:
+        """How a script ends on each of the processes, which meet, in a folder of its own or in one for all."""
+        return self._answers(script, arguments, len(self._processes), launched=False, shared=shared)
 
     def left(self, name: str) -> Path:
         """Where a file is that the last run has written, as the only process or the first."""
         return self._folder / f"run-{self._number - 1}-0" / "work" / name
 
     def _answers(
-        self, script: Path, arguments: list[str], count: int, *, launched: bool, gpu: int | None = None
+        self,
+        script: Path,
+        arguments: list[str],
+        count: int,
+        *,
+        launched: bool,
+        gpu: int | None = None,
+        shared: bool = False,
     ) -> list[Ran]:
         port = free_port() if count > 1 else "29400"
         request = {
@@ -100,6 +107,7 @@ class Stage:
             "port": port,
             "launched": launched,
             "gpu": gpu,
+            "shared": shared,
         }
         path = self._folder / f"request-{self._number}.json"
         path.with_suffix(".part").write_text(json.dumps(request))

@@ -23,7 +23,7 @@ else:
 if TYPE_CHECKING:
     import random
 
-HEAD = Path(__file__).with_name("head.py").read_text(encoding="utf-8")
+HEADS = ("head.py",)
 PROGRAM = "program.py"
 #: How many programs have a module beside them.
 APART = 0.4
@@ -39,6 +39,7 @@ WHOLE = {
     "rates": 'print("lr", epoch, ["%.6f" % group["lr"] for group in @optimizer.param_groups])',
 }
 _WORD = re.compile(r"\w+")
+_OWN = re.compile(r"(?<!\\)@")
 _HOLE = re.compile(r"^( *)<([a-z ]+)>\n", re.MULTILINE)
 
 
@@ -67,8 +68,13 @@ def made(chance: random.Random) -> Made:
     return of(chance, parts(), WHOLE)
 
 
-def of(chance: random.Random, parts: dict[str, list[dict]], whole_of: dict[str, str]) -> Made:
-    """A program of such parts, in the order in which what is the same in all has them."""
+def of(
+    chance: random.Random,
+    parts: dict[str, list[dict]],
+    whole_of: dict[str, str],
+    heads: tuple[str, ...] = HEADS,
+) -> Made:
+    """A program of such parts, in the order in which what is the same in all has them, and of what heads have."""
     ways = {name: chance.randrange(len(each)) for name, each in parts.items()}
     taken = [parts[name][number] for name, number in ways.items()]
     tags = frozenset(tag for way in taken for tag in way.get("tags", ()))
@@ -78,13 +84,13 @@ def of(chance: random.Random, parts: dict[str, list[dict]], whole_of: dict[str, 
         body = _HOLE.sub(lambda found: _indented(holes.get(found[2], ""), found[1]), body)
     for name, text in holes.items():
         body = body.replace(f"%{name}%", text)
-    body = body.replace("@", "self." if "class" in tags else "")
-    return Made(whole(body, apart=chance.random() < APART), ways, tags)
+    body = _OWN.sub("self." if "class" in tags else "", body).replace(r"\@", "@")
+    return Made(whole(body, heads, apart=chance.random() < APART), ways, tags)
 
 
-def whole(body: str, *, apart: bool = False) -> dict[str, str]:
-    """The files of a program: `program.py`, with what it uses of the head, which may be in a module beside it."""
-    imports, defined = _head()
+def whole(body: str, heads: tuple[str, ...] = HEADS, *, apart: bool = False) -> dict[str, str]:
+    """The files of a program: `program.py`, with what it uses of the heads, which may be in a module beside it."""
+    imports, defined = _head(heads)
     used = _used(body, defined)
     if not apart:
         return {PROGRAM: _joined(imports, *used.values(), body)}
@@ -96,12 +102,18 @@ def whole(body: str, *, apart: bool = False) -> dict[str, str]:
 
 
 @cache
-def _head() -> tuple[str, dict[str, str]]:
-    """The imports of the head, and its classes and functions by their names."""
-    head, lines = ast.parse(HEAD), HEAD.splitlines()
-    imports = [text_of(node, lines) for node in head.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    defined = (node for node in head.body if isinstance(node, (ast.ClassDef, ast.FunctionDef)))
-    return "\n".join(imports), {node.name: text_of(node, lines) for node in defined}
+def _head(names: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+    """The imports of some heads, and their classes and functions by their names."""
+    imports: dict[str, None] = {}
+    defined: dict[str, str] = {}
+    for name in names:
+        text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+        for node in ast.parse(text).body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                imports[text_of(node, text.splitlines())] = None
+            elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                defined[node.name] = text_of(node, text.splitlines())
+    return "\n".join(imports), defined
 
 
 def text_of(node: ast.stmt, lines: list[str]) -> str:

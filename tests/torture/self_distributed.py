@@ -15,65 +15,17 @@ if TYPE_CHECKING:
 ALONE_TOO = 0.6
 #: What every program has, in this order; the rest is in the ways.
 WHOLE = {
-    "imports": """
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-from torch.nn.parallel import DistributedDataParallel as DDP
-from torch.utils.data.distributed import DistributedSampler
-
-
-def init_distributed_mode(args):
-    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
-        args.distributed, args.rank, args.world_size = False, 0, 1
-        return
-    args.rank, args.world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    args.distributed = True
-    dist.init_process_group(backend="gloo", init_method="env://", world_size=args.world_size, rank=args.rank)
-    dist.barrier()
-
-
-def is_dist_avail_and_initialized():
-    return dist.is_available() and dist.is_initialized()
-
-
-def is_main_process():
-    return not is_dist_avail_and_initialized() or dist.get_rank() == 0
-
-
-def save_on_master(*args, **kwargs):
-    if is_main_process():
-        torch.save(*args, **kwargs)
-
-
-def reduce_mean(tensor, world_size):
-    if world_size == 1:
-        return tensor
-    reduced = tensor.clone()
-    dist.all_reduce(reduced, op=dist.ReduceOp.SUM)
-    reduced /= world_size
-    return reduced
-
-
-def gather_rows(tensor, world_size):
-    if world_size == 1:
-        return tensor
-    found = [torch.zeros_like(tensor) for _ in range(world_size)]
-    dist.all_gather(found, tensor)
-    return torch.cat(found, dim=0)
-
-
-def unwrapped(model):
-    return model.module if isinstance(model, DistributedDataParallel) else model""",
     "objects": "<device>\n<data>\n<val>\n<wrap>\n@criterion = nn.CrossEntropyLoss()\n<optimizer>",
     "step": """
 x, y = x.to(@device), y.to(@device)
 loss = @criterion(@model(x), y)
-@optimizer.zero_grad()
-loss.backward()
-@optimizer.step()
+<update>
 <after a batch>
 <add>""",
     "end of epoch": "<tell>\n<after an epoch>\n<save>",
+    "last": """
+%say%
+    print("val last", f"{val_loss:.4f} {score:.4f}")""",
     "tell": """
 %say%
     print("val", epoch, f"{val_loss:.4f} {score:.4f}")
@@ -105,4 +57,4 @@ def _either(way: dict, *, alone: bool) -> dict:
 def made(chance: random.Random) -> Made:
     """A program of ways that chance takes."""
     alone = chance.random() < ALONE_TOO
-    return idioms.of(chance, parts(alone=alone), WHOLE | SEVERAL[alone])
+    return idioms.of(chance, parts(alone=alone), WHOLE | SEVERAL[alone], ("head.py", "several_head.py"))

@@ -12,7 +12,7 @@ import pairs
 import pytest
 import tasks
 import trainers
-from asked import RUNS, SEED
+from asked import MADE, SEED
 from executions import Stage
 
 from migrate.options import Options
@@ -46,7 +46,7 @@ def held(kind, portion, performed, record, is_late, folder, told_of):
     failures = []
     (folder / "stage").mkdir()
     with Stage(folder / "stage", processes=2) as stage:
-        for number in range(RUNS // PORTIONS):
+        for number in range(MADE // PORTIONS):
             if is_late():
                 break
             program = kind.made(chance)

@@ -1,4 +1,4 @@
-"""Statements that do no more than seed, or say by what: `torch.manual_seed(seed)`, `seed = args.seed + rank`."""
+"""Statements that do no more than seed: `torch.manual_seed(seed)`, `set_seed(args)`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,8 @@ if TYPE_CHECKING:
 
 
 def only_seeds(facts: Facts, statement: ast.stmt) -> bool:
-    """Whether a statement seeds, by a library or by a function of the project, or names what such statements take."""
-    match statement:
-        case ast.Expr(ast.Call() as call):
-            return _seeds(facts, call)
-        case ast.Assign([ast.Name(name)], _):
-            nodes = facts.own(facts.unit(statement))
-            read = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
-            above = [facts.tree(node).statement(node) for node in read]
-            return bool(above) and all(isinstance(each, ast.Expr) and only_seeds(facts, each) for each in above)
-    return False
+    """Whether a statement seeds, by a library or by a function of the project."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and _seeds(facts, statement.value)
 
 
 def _seeds(facts: Facts, call: ast.Call) -> bool:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from migrate.report.model import Kind
+
 PROGRAM = """
     import argparse
 
@@ -160,3 +162,53 @@ def test_a_first_gpu_that_is_compared_by_its_name_stays_the_default(convert_text
     compared = "self.device = device\n            assert device != 'cuda:0' or torch.cuda.is_available()"
     _, text = convert_text(FIRST.format(default="'cuda:0'").replace("self.device = device", compared))
     assert "def __init__(self, width, device='cuda:0'):" in text
+
+
+MOVED_WITHIN_A_CALL = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def train(model, loader, optimizer, device):
+    model.train()
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def evaluate(model, loader, device):
+    model.eval()
+    found = []
+    with torch.no_grad():
+        for x, y in loader:
+            out = model(x.to(device)).cpu()
+            for row, wanted in zip(out, y):
+                found.append(abs(row - wanted).item())
+    return sum(found) / len(found)
+
+
+def main():
+    torch.manual_seed(0)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    data = TensorDataset(torch.randn(22, 2), torch.randn(22, 1))
+    train_loader = DataLoader(data, batch_size=4)
+    val_loader = DataLoader(data, batch_size=4)
+    model = nn.Linear(2, 1).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    train(model, train_loader, optimizer, device)
+    print("%.6f" % evaluate(model, val_loader, device))
+
+
+main()
+"""
+
+
+def test_what_is_moved_within_a_call_that_is_gathered_goes_to_the_accelerators_device(convert_text, numbers_printed):
+    report, text = convert_text(MOVED_WITHIN_A_CALL)
+
+    assert not report.of(Kind.LEFT)
+    assert "outputs = model(x.to(accelerator.device))\n" in text
+    assert numbers_printed(text, 1) == numbers_printed(text, 2) == numbers_printed(MOVED_WITHIN_A_CALL, 1)
