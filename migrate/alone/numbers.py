@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from copy import copy
 from typing import TYPE_CHECKING
 
 from migrate.alone.given import answer
@@ -119,6 +120,19 @@ def undivided(world: World, node: ast.expr) -> ast.expr | None:
     if not world.is_size(node.right):
         return None
     return _without_rounding(world, node.left)
+
+
+def of_all(world: World, node: ast.expr) -> ast.expr:
+    """A copy of the size of one process's batches without what divides it: that of the batches of all."""
+    if (whole := undivided(world, node)) is not None:
+        return of_all(world, whole)
+    made = copy(node)
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, ast.expr):
+            setattr(made, name, of_all(world, value))
+        elif isinstance(value, list):
+            setattr(made, name, [of_all(world, each) if isinstance(each, ast.expr) else each for each in value])
+    return made
 
 
 def _without_rounding(world: World, node: ast.expr) -> ast.expr:

@@ -9,7 +9,7 @@ from migrate.alone.companions import companions, is_given_above, is_under_its_ke
 from migrate.alone.dealing import told_epoch
 from migrate.alone.handed import entrances
 from migrate.alone.making import Making
-from migrate.alone.numbers import SHOWING
+from migrate.alone.numbers import SHOWING, of_all
 from migrate.alone.orders import Batches, Order, is_same_between
 from migrate.alone.scales import BATCHED, LOADERS
 from migrate.analysis.syntax import argument_at, is_none, keyword_of, walk
@@ -227,7 +227,7 @@ class Samplers:
         """`batch_sampler=...` gives way to the size of the batches, and to what the sampler did."""
         given = keyword_of(node, "batch_sampler")
         assert given is not None
-        pen.replace_argument(node, given, ast.unparse(batches.size), "batch_size")
+        pen.replace_argument(node, given, ast.unparse(of_all(self._world, batches.size)), "batch_size")
         if order.shuffles:
             pen.add_keyword(node, "shuffle", order.shuffle)
         if not (isinstance(batches.drops_last, ast.Constant) and not batches.drops_last.value):

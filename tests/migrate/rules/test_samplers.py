@@ -120,6 +120,22 @@ def test_batches_in_order_with_a_last_short_one(convert_text):
     assert "DataLoader(data, batch_size=size)" in result
 
 
+@pytest.mark.parametrize(
+    ("size", "whole"),
+    [
+        ("size // torch.distributed.get_world_size()", "size"),
+        ("int(size / torch.distributed.get_world_size())", "size"),
+        ("max(1, 2 * size // torch.distributed.get_world_size())", "max(1, 2 * size)"),
+    ],
+)
+def test_a_size_that_is_divided_at_such_batches_is_divided_by_the_accelerator(convert_text, size, whole):
+    source = BATCHED.format(shuffle=False, drop_last=True, between="").replace("sampler, size,", f"sampler, {size},")
+    _, result = convert_text(source)
+
+    assert f"DataLoader(data, batch_size={whole}, drop_last=True)" in result
+    assert "split_batches=True" in result
+
+
 def test_a_size_that_changes_before_the_loader_is_refused(convert_text):
     report, result = convert_text(BATCHED.format(shuffle=True, drop_last=True, between="size = 2"))
 
