@@ -57,7 +57,8 @@ def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings
     if not sums.stay:
         yield from turns(world)
     yield from _talking(world, sums, gatherings)
-    yield from computed_shares(world, dealing, sums)
+    if not sums.stay:
+        yield from computed_shares(world, dealing, sums)
 
 
 def _talking(world: World, sums: Sums, gatherings: Gatherings) -> Iterator[Refusal]:

@@ -44,7 +44,7 @@ def parts(*, alone: bool) -> dict[str, list[dict]]:
     found = idioms.parts_of("self_distributed.toml")
     ways = {name: [_either(way, alone=alone) for way in each] for name, each in found.items() if name != "shape"}
     ways["join"] = [way for way in ways["join"] if ("alone, too" in way.get("tags", ())) is alone]
-    return ways | {"shape": found["shape"]}
+    return ways | {"shape": [each for each in found["shape"] if not (alone and "spawns" in each.get("tags", ()))]}
 
 
 def _either(way: dict, *, alone: bool) -> dict:

@@ -2,10 +2,15 @@
 train, evaluate and write what the originals do there (E2 to E5).
 """
 
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 import self_distributed
+from executions import Ran
 from test_idioms import CLOSE, FROZEN, NUMBER, PORTIONS, converted_into, held, lines
 
 pytestmark = pytest.mark.torture
@@ -26,8 +31,9 @@ def performed(program, folder, stage):
 
 def alone(program, before, after, stage):
     """What differs on one process: alone, where the original runs so, or as the only one that torchrun starts."""
-    is_alone = "alone, too" in program.tags
-    first, second = (stage.run(script, [], launched=not is_alone) for script in (before, after))
+    is_alone = not program.tags.isdisjoint({"alone, too", "spawns"})
+    first = original(program, before, [], 1) or stage.run(before, [], launched=not is_alone)
+    second = stage.run(after, [], launched=not is_alone)
     if first.status:
         return f"the original fails alone:\n{first.errors[-900:]}"
     if second.status or (is_alone and second.output != first.output) or [*second.files] != [*first.files]:
@@ -35,11 +41,22 @@ def alone(program, before, after, stage):
     return "" if lines(second, "lr") == lines(first, "lr") else f"rates:\n{first.output}\n{second.output}"
 
 
+def original(program, before, arguments, processes):
+    """How a program ends that starts its processes itself, as so many of its own; None where that is the launcher."""
+    if "spawns" not in program.tags:
+        return None
+    work = tempfile.mkdtemp(dir=before.parent)
+    command = [sys.executable, str(before), "--gpus", str(processes), *arguments]
+    ended = subprocess.run(command, check=False, cwd=work, capture_output=True, text=True, timeout=120)
+    return Ran(ended.returncode, ended.stdout, ended.stderr, dict.fromkeys(sorted(os.listdir(work)), ""))
+
+
 def together(program, before, after, stage):
     """What differs on two processes: what they say and write, and how they train where both go over the data alike."""
     shared = "reads again" in program.tags
     for arguments in ([], FROZEN):
-        (first, _), (second, other) = (stage.together(script, arguments, shared=shared) for script in (before, after))
+        first = original(program, before, arguments, 2) or stage.together(before, arguments, shared=shared)[0]
+        second, other = stage.together(after, arguments, shared=shared)
         if first.status:
             return f"the original fails on two processes:\n{first.errors[-900:]}"
         if second.status or other.status:

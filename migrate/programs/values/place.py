@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
     from migrate.programs.values.sources import Sources
 
 
@@ -186,11 +187,12 @@ class Places:
 
     @cached_property
     def _of_options(self) -> dict[ast.Call, Quantity]:
-        """`init_process_group(world_size=args.world_size)`: options of the command line that nothing else gives."""
+        """`init_process_group(world_size=args.world_size)`, `nprocs=args.gpus`: options that nothing else gives."""
         assigned = by_attribute(self._facts)
+        told = (*((each, Quantity.DEVICES) for _, each in self._started()), *self._told_to_group())
         return {
             option: kind
-            for node, kind in self._told_to_group()
+            for node, kind in told
             if isinstance(node, ast.Attribute) and node.attr not in assigned
             if (option := self._sources.option(node)) is not None
         }
@@ -228,10 +230,17 @@ class Places:
                 for value in self._facts.values(started) if started is not None else ():
                     if isinstance(value.unit, Function) and value.unit.positional:
                         found[id(value.unit), value.unit.positional[0].arg] = Quantity.LOCAL_RANK
+        for unit, several in self._started():
+            found[id(unit), ast.unparse(several)] = Quantity.DEVICES
+        return found
+
+    def _started(self) -> Iterator[tuple[Unit, ast.Name | ast.Attribute]]:
+        """`spawn(work, nprocs=n)`: how many processes are started, and where that is said."""
+        for use in self._facts.calls_anywhere:
+            if self._facts.called(use.node) & distributed.LAUNCHERS:
                 several = argument_at(use.node, 2, "nprocs")
                 if isinstance(several, (ast.Name, ast.Attribute)):
-                    found[id(use.unit), ast.unparse(several)] = Quantity.DEVICES
-        return found
+                    yield use.unit, several
 
 
 def _made_by(name: str) -> Quantity | None:

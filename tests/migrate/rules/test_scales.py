@@ -394,3 +394,55 @@ def test_a_mean_in_a_branch_of_several_processes_stays_there(convert_text):
     assert f"if {COUNT} > 1:\n" in text
     assert f"loss = loss / {COUNT}\n" in text
     assert 'accelerator.reduce(loss, reduction="sum")' in text
+
+
+SPAWNED_BY_OPTION = """\
+import argparse
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def train(model, loader, optimizer, args):
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        shown = loss.detach().clone()
+        dist.all_reduce(shown)
+        shown /= args.world_size
+        if args.rank == 0:
+            print(shown.item())
+
+
+def run(rank, args):
+    args.rank = rank
+    args.world_size = args.gpus
+    dist.init_process_group("gloo", init_method="tcp://127.0.0.1:29511", world_size=args.world_size, rank=rank)
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(32, 2), torch.randn(32, 1))
+    loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=False))
+    model = DDP(nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, loader, optimizer, args)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpus", type=int, default=1)
+    args = parser.parse_args()
+    {start}
+"""
+
+
+@pytest.mark.parametrize(
+    "start", ["mp.spawn(run, nprocs=args.gpus, args=(args,))", "mp.spawn(run, (args,), args.gpus)"]
+)
+def test_how_many_an_option_starts_is_the_number_of_processes(convert_text, start):
+    text = convert_text(SPAWNED_BY_OPTION.format(start=start))[1]
+    assert 'shown = accelerator.reduce(shown, reduction="sum")\n        shown /= accelerator.num_processes\n' in text
+    assert "    run(args)\n" in text
