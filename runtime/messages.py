@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from runtime.devices import in_host_memory
-from runtime.errors import CollectiveError
+from runtime.errors import CollectiveError, WorldError
 from runtime.watch import GRADIENTS, place_of_caller, wait, way_out
 from runtime.world import World
 
@@ -49,8 +49,10 @@ BEGINNING = "the start of a pass over a loader"
 BATCH = "the exchange of a loader's batches"
 
 #: What may be called; the number in the message is the place in this list.
+#: A call of its own, so that the error of processes of which some bring tensors and some objects says so.
+OBJECTS = "gather_for_metrics of objects"
 CALLS = (
-    "gather", "gather_for_metrics", "reduce", "pad_across_processes", "wait_for_everyone", "gather_object", "broadcast",
+    "gather", "gather_for_metrics", OBJECTS, "reduce", "pad_across_processes", "wait_for_everyone", "gather_object", "broadcast",
     "broadcast_object_list", "check_trigger", "synchronize_rng_states", "save_state", "load_state",
     "check_termination", "get_state_dict", GRADIENTS, BUFFERS, BEGINNING, BATCH, "an exchange of the runtime",
 )  # fmt: skip
@@ -300,7 +302,16 @@ def _gathered(world: World, message: Tensor, call: str) -> Tensor:
 
 
 def run(collective: Callable[..., Any], call: str, *arguments: Any, **options: Any) -> None:
-    """A collective of PyTorch (whose first argument is a tensor), watched under the name of what the script called."""
+    """A collective of PyTorch (whose first argument is a tensor), watched under the name of what the script called.
+
+    Raises:
+        WorldError: the process group has been left.
+    """
+    if not dist.is_initialized():
+        raise WorldError(
+            f"{call or CALLS[_OTHER]}: this process has left the others, in end_training() or destroy_process_group(). "
+            "Do before that what needs all of them: gradients, metrics and checkpoints; or make a new Accelerator."
+        )
     on_host = in_host_memory(arguments[0].device)
     wait(lambda: collective(*arguments, **options, async_op=True), call or CALLS[_OTHER], on_host=on_host)
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from runtime.collectives import all_objects, concatenated, flattened, on_tensors, tensor_leaves
 from runtime.data.passes import Pass
 from runtime.data.plan import Share
-from runtime.messages import exchange
+from runtime.messages import OBJECTS, exchange
 from runtime.tree import leaves, map_leaves
 from runtime.world import World
 
@@ -40,8 +40,8 @@ def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_
     """
     if world.size == 1:
         return data if share is None or share.valid == share.rows else own_counting(data, share)
-    if use_gather_object or tensor_leaves(data, ACTION) is None:
-        return flattened(_counting_objects(all_objects(world, data, ACTION), share))
+    if use_gather_object or _are_objects(data):
+        return flattened(_counting_objects(all_objects(world, data, OBJECTS), share))
 
     def joined(own: list[Tensor]) -> Iterator[Tensor]:
         received = exchange(world, own, ACTION)
@@ -51,6 +51,12 @@ def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_
             yield concatenated(counting(received.pieces(index), share), ACTION) if whole is None else whole
 
     return on_tensors(data, joined, ACTION)
+
+
+def _are_objects(data: Any) -> bool:
+    """Whether these are no tensors. Lists with nothing in them (nothing was found in a sample) are the objects that
+    they are on the processes whose lists have something."""
+    return tensor_leaves(data, ACTION) is None or (isinstance(data, (list, tuple)) and not any(True for _ in leaves(data)))
 
 
 def own_counting(data: Any, share: Share) -> Any:

@@ -80,7 +80,7 @@ def cause(exits: Iterable[Exit], now_ns: int) -> Exit:
             return 4, 0
         if signal_number in _CRASHES or item.code > 0:
             return 0, 0
-        return (2, 0) if signal_number == signal.SIGABRT else (4, 0)
+        return (2, 0) if signal_number in (signal.SIGABRT, signal.SIGINT) else (4, 0)
 
     return min(found, key=order)
 
@@ -143,5 +143,6 @@ _LIKELY_REASONS = {
         "; where gloo says above that received data have another size, two processes were in different collectives, "
         "or in the backwards of different models"
     ),
+    "SIGINT": ": it was interrupted alone, without the launcher",
     "SIGSEGV": "; python -X faulthandler shows where",
 }

@@ -42,8 +42,10 @@ class Hook:
 
     def __call__(self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> Any:
         """Show the error, or say why another process shows one; then tell the others."""
-        if not issubclass(kind, Exception):  # Ctrl-C reaches all of them
-            return self.previous(kind, error, traceback)
+        if not issubclass(kind, Exception):  # Ctrl-C mostly reaches all of them, but not where one was signalled alone
+            self.previous(kind, error, traceback)
+            self._tell(error, traceback)
+            return None
         line = self._line(error)
         if line:
             _mark(error, line)
@@ -53,10 +55,14 @@ class Hook:
         else:
             self.previous(kind, error, traceback)
         if not line:
-            text = f"{kind.__name__}: {error}".partition("\n")[0]
-            self._watch.tell(Report(self._rank, Doing.CODE, place_of_error(traceback), 0.0, failure=text))
+            self._tell(error, traceback)
         end_at_once()
         return None
+
+    def _tell(self, error: BaseException, traceback: TracebackType | None) -> None:
+        said = str(error).partition("\n")[0]
+        text = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        self._watch.tell(Report(self._rank, Doing.CODE, place_of_error(traceback), 0.0, failure=text))
 
     def _line(self, error: BaseException) -> str:
         if isinstance(error, CollectiveError):

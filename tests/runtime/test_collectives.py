@@ -256,6 +256,51 @@ def test_gather_for_metrics_drops_what_does_not_count():
         assert results[-2:] == [["1", "2", "3"], ["1", "2", "3", "4", "5"]]
 
 
+def found_in_few():
+    """Rank 0 has found nothing in its samples: a list of empty lists, or of nothing at all."""
+    a = Accelerator(cpu=True)
+    r = a.process_index
+    return [
+        a.gather_for_metrics([[[]], [["cat"], []]][r]),
+        a.gather_for_metrics([[], [{"box": 1}]][r]),
+        a.gather_for_metrics([]),
+        a.gather_for_metrics((torch.ones(1), None))[1],
+        message(lambda: a.gather_for_metrics([[], [torch.ones(2)]][r])),
+    ]
+
+
+def test_lists_in_which_some_processes_have_nothing_are_objects():
+    for labels, boxes, nothing, none, tensors in run_ranks(found_in_few, 2):
+        assert labels == [[], ["cat"], []]
+        assert boxes == [{"box": 1}]
+        assert nothing == []
+        assert none is None
+        assert "rank 0: gather_for_metrics of objects    at " in tensors
+        assert "rank 1: gather_for_metrics    at " in tensors
+
+
+def after_the_end():
+    a = Accelerator(cpu=True)
+    model = a.prepare(torch.nn.Linear(1, 1))
+    a.end_training()
+    a.wait_for_everyone()  # nobody to wait for
+    calls = (
+        lambda: a.gather(torch.ones(1)),
+        lambda: a.reduce(torch.ones(5000)),
+        lambda: a.gather_for_metrics(["a"]),
+        a.check_trigger,
+        lambda: a.backward(model(torch.ones(1, 1)).sum()),
+    )
+    return [message(call) for call in calls]
+
+
+def test_what_needs_all_processes_says_after_the_end_that_they_have_parted():
+    for told in run_ranks(after_the_end, 2):
+        for text, call in zip(told, ("gather", "reduce", "gather_for_metrics", "check_trigger", ""), strict=True):
+            assert text.startswith(f"WorldError: {call}"), text
+            assert "this process has left the others, in end_training()" in text
+
+
 def test_on_one_process_data_come_back_as_they_are():
     a = Accelerator(cpu=True)
     for data in (torch.tensor(1.0), {"a": torch.ones(2), "b": "text"}, [3.5], "text"):

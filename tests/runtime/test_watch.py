@@ -215,6 +215,10 @@ def broken():
     raise ValueError("the third batch is empty")
 
 
+def interrupted():
+    raise KeyboardInterrupt
+
+
 def end_with_error(body):
     """What a script that runs `body` writes to stderr, and whether it raised."""
     said = io.StringIO()
@@ -226,12 +230,12 @@ def end_with_error(body):
     return said.getvalue()
 
 
-def one_raises(in_backward, stays):
+def one_raises(in_backward, stays, ends=broken):
     hurry()
     a = Accelerator(cpu=True)
     model = a.prepare(nn.Linear(2, 2))
     if a.process_index == 1:
-        said = end_with_error(broken)
+        said = end_with_error(ends)
         time.sleep(3.0 if stays else 0.0)  # threads of its own keep it alive
         return said
     from runtime import world
@@ -257,6 +261,12 @@ def test_one_traceback_when_one_process_fails(in_backward, stays):
     assert "rank 1" in follower
     assert "ended with ValueError: the third batch is empty" in follower
     assert in_backward or ("waited in gather, at " in follower and "in broken" in follower)
+
+
+def test_who_waits_for_a_process_that_was_interrupted_alone_hears_of_it():
+    follower, _ = run_ranks(one_raises, 2, False, False, interrupted)
+    assert "for rank 1, which ended with KeyboardInterrupt, at " in follower
+    assert "in interrupted" in follower
 
 
 def test_hooks_that_show_what_python_does_give_way(monkeypatch, capsys):
@@ -310,6 +320,7 @@ for step in range(9):
         ("os._exit(0)", "rank 0: ended, since rank 1 is no longer there"),
         ("os.abort()", "process 1 of 2 was killed by SIGABRT"),
         ("raise ValueError('empty batch')", "ValueError: empty batch"),
+        ("raise KeyboardInterrupt", "process 1 of 2 was killed by SIGINT: it was interrupted alone"),
     ],
 )
 def test_the_launcher_shows_why_one_that_waits_in_backward_has_ended(tmp_path, end, said):
