@@ -52,8 +52,8 @@ BATCH = "the exchange of a loader's batches"
 #: A call of its own, so that the error of processes of which some bring tensors and some objects says so.
 OBJECTS = "gather_for_metrics of objects"
 CALLS = (
-    "gather", "gather_for_metrics", OBJECTS, "reduce", "pad_across_processes", "wait_for_everyone", "gather_object", "broadcast",
-    "broadcast_object_list", "check_trigger", "synchronize_rng_states", "save_state", "load_state",
+    "gather", "gather_for_metrics", OBJECTS, "reduce", "pad_across_processes", "wait_for_everyone", "gather_object",
+    "broadcast", "broadcast_object_list", "check_trigger", "synchronize_rng_states", "save_state", "load_state",
     "check_termination", "get_state_dict", GRADIENTS, BUFFERS, BEGINNING, BATCH, "an exchange of the runtime",
 )  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(CALLS)}

@@ -54,9 +54,12 @@ def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_
 
 
 def _are_objects(data: Any) -> bool:
-    """Whether these are no tensors. Lists with nothing in them (nothing was found in a sample) are the objects that
-    they are on the processes whose lists have something."""
-    return tensor_leaves(data, ACTION) is None or (isinstance(data, (list, tuple)) and not any(True for _ in leaves(data)))
+    """Whether these are no tensors.
+
+    A list with nothing in it (nothing was found in these samples) is one of the objects that other processes may have.
+    """
+    is_empty = isinstance(data, (list, tuple)) and next(leaves(data), data) is data
+    return is_empty or tensor_leaves(data, ACTION) is None
 
 
 def own_counting(data: Any, share: Share) -> Any:
