@@ -55,10 +55,14 @@ def below_visible(block: list[ast.stmt], first: int, comes_first: Callable[[ast.
     It stays where it is if there is something above the choice that the accelerator must be there for.
     """
     for index in range(len(block) - 1, first - 1, -1):
-        statement = block[index]
-        if not isinstance(statement, (*FUNCTIONS, ast.ClassDef)) and any(map(sets_visible, _statements(statement))):
+        if makes_visible(block[index]):
             return first if any(map(comes_first, block[first : index + 1])) else index + 1
     return first
+
+
+def makes_visible(statement: ast.stmt) -> bool:
+    """Whether a statement chooses the GPUs that can be seen when it runs."""
+    return not isinstance(statement, (*FUNCTIONS, ast.ClassDef)) and any(map(sets_visible, _statements(statement)))
 
 
 def _statements(node: ast.AST) -> Sequence[ast.stmt]:

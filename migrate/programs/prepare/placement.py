@@ -14,7 +14,7 @@ from migrate.programs.argument import CPU, Argument, names_needed
 from migrate.programs.chance.draws import Draws
 from migrate.programs.device.behind import behind
 from migrate.programs.device.choices import Choice, choices
-from migrate.programs.device.numbered import below_visible
+from migrate.programs.device.numbered import VISIBLE, below_visible, makes_visible
 from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
 from migrate.programs.prepare.on_cpu import cpu_of
@@ -148,7 +148,7 @@ def _accelerator_spot(
     needed: ast.AST,
 ) -> tuple[Spot, bool]:
     """Where the accelerator is made, and whether the device choice goes there."""
-    earliest = _start(facts, tree, top)
+    told = 0  # from here on the accelerator can be told what it is to be told
     needing = tree.in_block(needed, top)
     last = len(top) if needing is None else _index(top, needing)
     for argument in arguments:
@@ -156,9 +156,9 @@ def _accelerator_spot(
         limit = choice.outermost.lineno if choice is not None and is_its_own else None
         names = _Names(facts, program, tree, top, limit)
         made = names.below(argument.below, last)
-        earliest = max(earliest, made, *(names.after(name, last) for name in argument.needs))
+        told = max(told, made, *(names.after(name, last) for name in argument.needs))
     in_module = isinstance(program.start, Module) and top is tree.root.body
-    told = earliest  # from here on the accelerator can be told what it is to be told
+    earliest = max(told, _start(facts, tree, top))
     earliest = below_visible(top[:last], earliest, lambda statement: _comes_first(facts, program, statement))
     if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
         at = next(index for index, each in enumerate(top) if tree.in_block(choice.statement, [each]) is not None)
@@ -166,9 +166,11 @@ def _accelerator_spot(
         if at <= last and choice.outermost is top[at] and is_free:
             if earliest <= at:
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
-            if told <= at and at and _is_read(choice, top[at + 1 : earliest]):
+            between = top[at + 1 : earliest]
+            is_blind = any(map(makes_visible, between))
+            if told <= at and at and not is_blind and _is_read(choice, between):
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
-            _check_later(choice, arguments, top[at + 1 : earliest])
+            _check_later(choice, names_needed(arguments) if told > at else VISIBLE, between)
             above = top[earliest - 1]
             return Spot(above, "after", spaced=isinstance(above, (ast.Import, ast.ImportFrom))), True
     if earliest == len(top):
@@ -195,11 +197,10 @@ def _check_before(accelerator: Spot, needing: ast.AST | None, arguments: tuple[A
         )
 
 
-def _check_later(choice: Choice, arguments: tuple[Argument, ...], between: list[ast.stmt]) -> None:
+def _check_later(choice: Choice, needed: str, between: list[ast.stmt]) -> None:
     """The device can be chosen later, where what the accelerator needs is there, if nothing asks for it before."""
     for statement in between:
         if _is_read(choice, [statement]):
-            needed = names_needed(arguments)
             raise NoPlace(
                 Refusal(
                     statement,

@@ -67,6 +67,20 @@ def test_a_device_that_is_read_before_is_refused(asks):
     assert any("device is read here, before steps" in finding.message for finding in report.findings)
 
 
+def test_a_device_that_is_looked_at_among_the_imports_is_chosen_there():
+    text, _ = converted(below="device\nimport math")
+
+    assert "accelerator = Accelerator()\ndevice = accelerator.device\ndevice\nimport math\n" in text
+    assert text.index("from runtime import Accelerator") < text.index("accelerator = ")
+
+
+def test_a_device_that_is_looked_at_above_the_gpus_that_can_be_seen_is_refused():
+    text, report = converted(below='device\nos.environ["CUDA_VISIBLE_DEVICES"] = "1"\nimport math')
+
+    assert text is None
+    assert any("device is read here, before CUDA_VISIBLE_DEVICES" in finding.message for finding in report.findings)
+
+
 def test_a_name_that_comes_after_the_models_is_refused(asks):
     asks(STEPS)
     text, report = converted(late=SETTING)
