@@ -163,6 +163,19 @@ def jumps(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from (jump for jump in jumps(inner) if isinstance(jump, ast.Return) or not is_round)
 
 
+def runs_after(statement: ast.AST) -> list[ast.stmt]:
+    """The `else` of a loop that nothing breaks off: it runs when the loop is over, as if it stood below it."""
+    if not isinstance(statement, LOOPS) or any(isinstance(jump, ast.Break) for jump in jumps(statement.body)):
+        return []
+    return statement.orelse
+
+
+def rounds(loop: ast.AST) -> Nodes:
+    """The nodes of a loop without what runs when it is over."""
+    rest = {node for statement in runs_after(loop) for node in walk(statement)}
+    return Nodes(node for node in walk(loop) if node not in rest) if rest else walk(loop)
+
+
 def gives_up(block: list[ast.stmt]) -> bool:
     """Whether a block only ends the program."""
     if not block:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from migrate.analysis.syntax import runs_after
 from migrate.analysis.units import Module
 from migrate.edits.parts import ITSELF, RECEIVER, Selector, argument
 from migrate.edits.quotes import quoted
@@ -83,6 +84,9 @@ class Draft:
 
     def after(self, statement: ast.stmt, code: str, *, spaced: bool = False, late: bool = False) -> None:
         """Put statements after one; `late`: below what other rules put there."""
+        if rest := runs_after(statement):  # that is where the loop is over
+            self.before(rest[0], code)
+            return
         self.plan.insert_after(statement, code, rule=self.code, group=self.group, spaced=spaced, late=late)
 
     def guard(self, statements: Sequence[ast.stmt], test: str) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, PLACE, Role, roles
-from migrate.analysis.syntax import FUNCTIONS, walk
+from migrate.analysis.syntax import FUNCTIONS, rounds, walk
 from migrate.programs.marker import parts
 from migrate.programs.processes.alike import Alike, rate_places
 from migrate.programs.processes.clocks import by_system, deciding, is_drawn, own_test
@@ -114,7 +114,7 @@ def _alike(facts: Facts, loops: Loops, program: Program) -> Alike:
 
 
 def _inside_of(facts: Facts, root: ast.AST) -> Iterator[Junction]:
-    return (junction for node in walk(root) for junction in junctions(facts.tree(node), node))
+    return (junction for node in rounds(root) for junction in junctions(facts.tree(node), node))
 
 
 def _is_own(facts: Facts, loop: LoopFact, junction: Junction) -> bool:

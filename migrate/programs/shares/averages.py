@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import PLACE, roles
-from migrate.analysis.syntax import FUNCTIONS, arguments, targets_of
+from migrate.analysis.syntax import FUNCTIONS, arguments, rounds, targets_of
 from migrate.analysis.units import Function
 from migrate.programs.shares.feeding import fed_by
 from migrate.programs.shares.ground import DEEPEST
@@ -140,7 +140,7 @@ class Averaging:
     def _kind(self, name: str, value: ast.expr) -> Scalar | None:
         if name.isidentifier():
             node = next(
-                (n for n in ast.walk(self._loop.node) if isinstance(n, ast.Name) and n.id == name), ast.Name(name)
+                (n for n in rounds(self._loop.node) if isinstance(n, ast.Name) and n.id == name), ast.Name(name)
             )
             return self._scalars.kind(node)
         return self._scalars.grown(value, name)

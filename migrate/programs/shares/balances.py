@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import FUNCTIONS, TRIES, reads, targets_of, walk, writes
+from migrate.analysis.syntax import FUNCTIONS, TRIES, reads, rounds, targets_of, walk, writes
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
 from migrate.programs.values.afresh import is_afresh
@@ -69,7 +69,7 @@ def _is_on_one_batch(facts: Facts, loop: LoopFact) -> bool:
     """Whether all rounds of a loop work on the batch that was there before it: `for _ in range(max_iter):`."""
     if not isinstance(loop.node, ast.For) or facts.loaders(facts.values(loop.node.iter)):
         return False
-    calls = (node for node in ast.walk(loop.node) if isinstance(node, ast.Call))
+    calls = (node for node in rounds(loop.node) if isinstance(node, ast.Call))
     return not any("builtins.next" in facts.called(call) for call in calls)
 
 

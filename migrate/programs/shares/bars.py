@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.progress import BARS
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import rounds, walk
 from migrate.programs.values.batch_size import is_size
 from migrate.programs.values.lengths import measured
 from migrate.programs.values.sources import Sources
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def bars_of_samples(facts: Facts, loop: LoopFact) -> Iterator[str]:
     """The bars that one loop moves on so, as they are written."""
-    for call in (node for node in walk(loop.node) if isinstance(node, ast.Call)):
+    for call in (node for node in rounds(loop.node) if isinstance(node, ast.Call)):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "update" and len(call.args) == 1:
             of_data = any(_is_of_data(facts, value.origin) for value in facts.values(call.func.value))
             if of_data and is_size(facts, call.args[0]):

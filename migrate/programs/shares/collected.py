@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import rounds
 from migrate.programs.shares.averages import Average, Joint
 from migrate.programs.shares.read_elsewhere import read_elsewhere
 from migrate.programs.shares.summed import is_summed
@@ -57,7 +57,7 @@ class Collected:
 
     def _is_given(self, name: str) -> bool:
         """Whether the loop gives a name a list of many: `for log, value in zip(logs, values): log.append(value)`."""
-        inside = set(walk(self._loop.node))
+        inside = set(rounds(self._loop.node))
         bound = self._facts.bindings_in(self._loop.unit)
         return any(binding.target == name and binding.statement in inside for binding in bound)
 
@@ -122,7 +122,7 @@ class Collected:
         return is_summed(self._facts, self._readings(name))
 
     def _readings(self, name: str) -> Iterator[ast.expr]:
-        inside = set(walk(self._loop.node))
+        inside = set(rounds(self._loop.node))
         own = [node for node in self._facts.own(self._loop.unit) if node not in inside]
         for each in (name, *aliases(self._facts, self._loop.node, {name})):
             yield from (n for n in own if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and _is_part(n, each))

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import COMPREHENSIONS, arguments, reads, targets_of, walk
+from migrate.analysis.syntax import COMPREHENSIONS, arguments, reads, rounds, targets_of, walk
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class
 from migrate.programs.shares.meters import meter_of
@@ -66,7 +66,7 @@ def _fed_by(facts: Facts, loop: LoopFact) -> dict[str, list[ast.Call]]:
         for place, calls in fed(facts, loop, each.unit.node).items():
             if each.shares(place):
                 found.setdefault(place, []).extend(calls)
-    for call in walk(loop.node).of(ast.Call):
+    for call in rounds(loop.node).of(ast.Call):
         for unit in facts.targets(call):
             given = {name: value for name, value in received(call, unit).items() if is_place(value)}
             for place, calls in fed(facts, loop, unit.node).items() if given else ():

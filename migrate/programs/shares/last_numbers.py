@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import blocks, reads, walk, writes
+from migrate.analysis.syntax import blocks, reads, rounds, walk, writes
 from migrate.programs.shares.averages import Average, Joint
 from migrate.programs.shares.collected import Collected
 from migrate.programs.values.accumulators import holds_own, statements_after
@@ -63,7 +63,7 @@ def _kind(scalars: Scalars, name: str, given: list[ast.Assign | ast.AugAssign]) 
 
 def _given(facts: Facts, loop: LoopFact, name: str) -> list[ast.Assign | ast.AugAssign]:
     """What gives a name its values in a loop; nothing where one of them is more than a plain assignment."""
-    inside = set(walk(loop.node))
+    inside = set(rounds(loop.node))
     found = [b.statement for b in facts.bindings_in(loop.unit) if b.target == name and b.statement in inside]
     plain = [each for each in found if isinstance(each, _PLAIN)]
     is_all = len(plain) == len(found) and (name.isidentifier() or not set_below(facts, loop.node, name))
@@ -130,7 +130,7 @@ def _asks(node: ast.expr, name: str) -> bool:
 
 def _read(facts: Facts, loop: LoopFact, name: str) -> list[ast.Name]:
     """Where a name is read in the function of a loop, and not in the loop."""
-    inside = set(walk(loop.node))
+    inside = set(rounds(loop.node))
     nodes = (node for node in facts.own(loop.unit) if node not in inside)
     return [node for node in nodes if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import arguments, walk, writes
+from migrate.analysis.syntax import arguments, rounds, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.shares.averages import Averages, Averaging
 from migrate.programs.shares.feeding import fed, fed_by
@@ -99,7 +99,7 @@ def _joined_of_entered(facts: Facts, loop: LoopFact, accumulated: Collection[Acc
 
 def _flags(ground: Ground, loop: LoopFact, own: set[str]) -> set[str]:
     """What is given a constant on a condition that one process's batch meets: `if loss < 0.1: done = True`."""
-    given = (node for node in walk(loop.node) if isinstance(node, (ast.Assign, ast.AugAssign)))
+    given = (node for node in rounds(loop.node) if isinstance(node, (ast.Assign, ast.AugAssign)))
     constant = {name for node in given if isinstance(node.value, ast.Constant) for name in writes(node)} - own
     trail = Trail(ground, loop.unit, set(own), in_step=True)
     if constant:
@@ -118,7 +118,7 @@ def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages =
 
 
 def _of_batches(facts: Facts, loop: LoopFact) -> set[str]:
-    return {node.id for node in walk(loop.node).of(ast.Name) if is_own(facts, loop, node)}
+    return {node.id for node in rounds(loop.node).of(ast.Name) if is_own(facts, loop, node)}
 
 
 def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Decision]:
@@ -150,7 +150,7 @@ def averages(
         if is_asked or (name in fed_apart and any(True for _ in _fed_from_outside(ground, loop, name))):
             found |= averaging.name(name) or _NOTHING
     feeding = _feeding(ground.facts, loop)
-    for call in [n for n in walk(loop.node) if isinstance(n, ast.Call) and n not in feeding | found.calls]:
+    for call in [n for n in rounds(loop.node) if isinstance(n, ast.Call) and n not in feeding | found.calls]:
         if decisive := _decisive(ground, loop, call, found):
             given = averaging.call(call)
             if given is not None and not _decisive(ground, loop, call, found | given):
@@ -247,7 +247,7 @@ def _own_names(
 ) -> set[str]:
     kept: set[str] = set()
     whole = evaluating(facts, loop)  # there each process sees all batches
-    for node in walk(loop.node):
+    for node in rounds(loop.node):
         if node in whole:
             continue
         if isinstance(node, ast.Assign):
@@ -286,7 +286,7 @@ def _is_had_before(facts: Facts, loop: LoopFact, name: str) -> bool:
 def _own_counts(facts: Facts, loop: LoopFact) -> set[str]:
     """What is counted where the process's own batches say so: `if guess == label: right += 1`."""
     whole = evaluating(facts, loop)
-    added = (node for node in walk(loop.node) if isinstance(node, ast.AugAssign) and node not in whole)
+    added = (node for node in rounds(loop.node) if isinstance(node, ast.AugAssign) and node not in whole)
     return {place for node in added if _is_met_by_some(facts, loop, node) for place in place_of(node.target)}
 
 

@@ -13,7 +13,7 @@ import ast
 from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import arguments, walk
+from migrate.analysis.syntax import arguments, rounds
 from migrate.programs.values.accumulators import holds_own, is_own
 from migrate.programs.values.aliases import rows_of
 from migrate.programs.values.assigned import assigned
@@ -43,7 +43,7 @@ def own_places(
     Of an item whose key is not written out, and of what a name is filled with, it is what holds them.
     """
     found: set[str] = set()
-    for node in (node for node in walk(root) if node not in whole):
+    for node in (node for node in rounds(root) if node not in whole):
         if isinstance(node, ast.Call) and depth > 0:
             found |= _filled_by(facts, loop, node, depth - 1)
         for target, value in _put(facts, node):

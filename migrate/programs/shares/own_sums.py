@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
-from migrate.analysis.syntax import reads, walk
+from migrate.analysis.syntax import reads, rounds, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.marker import asks_accelerator
 from migrate.programs.values.accumulators import statements_after
@@ -41,7 +41,7 @@ def _is_joined(facts: Facts, loop: LoopFact, target: str) -> bool:
 
 def summing(facts: Facts, loop: LoopFact) -> ast.Call | None:
     """A call in a loop that leads to a sum over the processes."""
-    calls = (node for node in walk(loop.node) if isinstance(node, ast.Call))
+    calls = (node for node in rounds(loop.node) if isinstance(node, ast.Call))
     return next((call for call in calls if any(_sums(unit, facts, _DEEPEST) for unit in _entered(facts, call))), None)
 
 

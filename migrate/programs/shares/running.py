@@ -14,7 +14,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import ROWS, roles
-from migrate.analysis.syntax import reads, walk, writes
+from migrate.analysis.syntax import reads, rounds, walk, writes
 from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import holds_own
 from migrate.programs.values.kept import is_place, root_of
@@ -31,7 +31,7 @@ def running(facts: Facts, loop: LoopFact) -> Iterator[str]:
     """Such names and places, as they are written."""
     whole = evaluating(facts, loop)  # there each process sees all batches
     grown: dict[str, list[ast.stmt]] = {}
-    for node in walk(loop.node):
+    for node in rounds(loop.node):
         if isinstance(node, (ast.Assign, ast.AugAssign)) and node not in whole and holds_own(facts, loop, node.value):
             for place in _grown(node):
                 grown.setdefault(place, []).append(node)
@@ -69,7 +69,7 @@ def _straight(block: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _is_shown(facts: Facts, loop: LoopFact, place: str) -> bool:
     tree = facts.tree(loop.node)
-    read = (node for node in walk(loop.node) if isinstance(node, ast.expr) and is_place(node))
+    read = (node for node in rounds(loop.node) if isinstance(node, ast.expr) and is_place(node))
     asked = [node for node in read if ast.unparse(node) == place and place not in _grown(tree.statement(node))]
     if any(roles(facts.values(node)) & ROWS for node in asked):
         return False  # a state that the model carries on

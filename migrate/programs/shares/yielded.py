@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import rounds
 from migrate.analysis.units import Function
 from migrate.programs.shares.own_places import holds_own_parts
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def yielded(facts: Facts, loop: LoopFact) -> Iterator[ast.expr]:
     """What a training loop yields, to code that asks for it, of a process's own batches."""
     if isinstance(loop.unit, Function) and facts.callers(loop.unit):
-        for node in walk(loop.node):
+        for node in rounds(loop.node):
             if isinstance(node, ast.Yield) and node.value is not None and facts.unit(node) is loop.unit:
                 if holds_own_parts(facts, loop, node.value):
                     yield node.value

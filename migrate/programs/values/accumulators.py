@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, Values, roles
-from migrate.analysis.syntax import DEFINITIONS, reads, walk, writes
+from migrate.analysis.syntax import DEFINITIONS, reads, rounds, runs_after, walk, writes
 from migrate.analysis.units import Function
 from migrate.programs.values.additions import additions, counted, grown, multiplies
 from migrate.programs.values.afresh import is_afresh
@@ -115,7 +115,7 @@ def _kept(
     if anchor is not loop.node or len(numbers) > 1 or None in numbers:
         return
     around, parents = list(walk(facts.tree(loop.node).root)), facts.tree(loop.node).parents
-    within = {id(node) for node in (*walk(loop.node), *sharing(facts, loop.node, name))}
+    within = {id(node) for node in (*rounds(loop.node), *sharing(facts, loop.node, name))}
     after = (*statements_after(facts, anchor), *_after_calls(facts, anchor, name))
     later = [node for statement in after for node in walk(statement)]
     if any(id(node) not in within and is_read(parents, node, name) for node in (later if "[" in name else around)):
@@ -177,7 +177,7 @@ def statements_after(facts: Facts, anchor: ast.stmt) -> list[ast.stmt]:
     """The statements that follow a statement in its function."""
     tree = facts.tree(anchor)
     inner = anchor
-    found: list[ast.stmt] = []
+    found = [*runs_after(anchor)]
     while True:
         block = tree.block(inner)
         position = next(i for i, statement in enumerate(block) if statement is inner)
@@ -185,6 +185,8 @@ def statements_after(facts: Facts, anchor: ast.stmt) -> list[ast.stmt]:
         parent = tree.parents[inner]
         if not isinstance(parent, ast.stmt) or isinstance(parent, DEFINITIONS):
             return found
+        rest = runs_after(parent)
+        found += rest if block is not rest else []
         inner = parent
 
 
@@ -284,5 +286,5 @@ def _is_read_inside(facts: Facts, anchor: ast.stmt, name: str) -> bool:
         and isinstance(n.ctx, ast.Load)
         and id(n) not in added_to
         and not goes_to_all(facts, n)
-        for n in walk(anchor)
+        for n in rounds(anchor)
     )

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
-from migrate.analysis.syntax import same, walk
+from migrate.analysis.syntax import rounds, same, walk
 from migrate.programs.values.assigned import assigned
 from migrate.programs.values.below import below
 from migrate.programs.values.kept import is_place
@@ -36,7 +36,7 @@ def added(facts: Facts, code: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
     In functions that it calls, what is added to places that it has, too.
     """
-    for node in walk(code):
+    for node in rounds(code):
         yield from additions(node)
     for each in below(facts, code):
         there = (found for node in facts.own(each.unit) for found in additions(node))

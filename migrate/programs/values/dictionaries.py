@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import is_stored, same, walk
+from migrate.analysis.syntax import is_stored, rounds, same, walk
 from migrate.programs.values.accumulators import (
     Accumulator,
     by_callers,
@@ -64,7 +64,7 @@ def dictionaries(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
 def _added(loop: LoopFact) -> dict[str, list[_Addition]]:
     """What is added to items of each name or attribute: `d[k] += x`, `d[k] = d[k] + x`, `d[k] = d.get(k, 0) + x`."""
     found: dict[str, list[_Addition]] = {}
-    for node in walk(loop.node):
+    for node in rounds(loop.node):
         match node:
             case ast.AugAssign(op=ast.Add(), target=ast.Subscript() as item, value=value):
                 pass

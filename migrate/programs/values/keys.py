@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import is_stored, walk, writes
+from migrate.analysis.syntax import is_stored, rounds, walk, writes
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def _is_of_such(facts: Facts, loop: LoopFact, name: ast.Name) -> bool:
     around = [n for n in facts.tree(name).loops(name) if isinstance(n, ast.For) and name.id in writes(n.target)]
     if not around or around[0] is loop.node:
         return False
-    over = [n for n in walk(loop.node) if isinstance(n, (ast.For, ast.comprehension)) and name.id in writes(n.target)]
+    over = [n for n in rounds(loop.node) if isinstance(n, (ast.For, ast.comprehension)) and name.id in writes(n.target)]
     targets = {node for each in over for node in walk(each.target)}
-    stored = {n for n in walk(loop.node) if isinstance(n, ast.Name) and n.id == name.id and is_stored(n)}
+    stored = {n for n in rounds(loop.node) if isinstance(n, ast.Name) and n.id == name.id and is_stored(n)}
     return stored <= targets and _gives_keys(facts, loop, around[0], name.id)
 
 

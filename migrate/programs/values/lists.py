@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import TRIES, walk
+from migrate.analysis.syntax import TRIES, rounds, walk
 from migrate.analysis.units import Function
 from migrate.programs.values.accumulators import (
     Accumulator,
@@ -121,7 +121,7 @@ def shown(facts: Facts, loop: LoopFact) -> Iterator[str]:
 
 
 def _is_set_inside(loop: LoopFact, name: str) -> bool:
-    return any(isinstance(node, (ast.Assign, ast.AnnAssign)) and sets(node, name) for node in walk(loop.node))
+    return any(isinstance(node, (ast.Assign, ast.AnnAssign)) and sets(node, name) for node in rounds(loop.node))
 
 
 def _is_figure(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
@@ -143,7 +143,7 @@ def nodes_of(facts: Facts, loop: LoopFact, name: str) -> list[ast.AST]:
 
     Where it is only handed on from one to another is none of them.
     """
-    nodes = (*walk(loop.node), *sharing(facts, loop.node, name))
+    nodes = (*rounds(loop.node), *sharing(facts, loop.node, name))
     return [node for node in nodes if not is_handed_on(facts, loop.node, node, name)]
 
 
@@ -169,7 +169,7 @@ def appended(facts: Facts, loop: LoopFact) -> dict[str, list[ast.expr]]:
     In functions that the loop calls, what is appended to places that it has, too.
     """
     found: dict[str, list[ast.expr]] = {}
-    for node in walk(loop.node):
+    for node in rounds(loop.node):
         for to, value in _appending(facts, loop, node):
             found.setdefault(ast.unparse(to), []).append(value)
     for each in below(facts, loop.node):
