@@ -269,8 +269,14 @@ def _make(conversion: Conversion, draft: Draft, said: Speech) -> None:
         _make_any_time(draft, call)
     bare = [call.func for call in said.folders if isinstance(call.func, ast.Name)]
     drop_unused(conversion, draft, [func for func in bare if _MKDIR in conversion.facts.names(func)])
-    for statement in dict.fromkeys(asked_before(conversion)):
+    for statement in dict.fromkeys(_asked_together(conversion)):
         draft.before(statement, f"{conversion.access.name(statement)}.wait_for_everyone()")
+
+
+def _asked_together(conversion: Conversion) -> Iterator[ast.stmt]:
+    """What all have asked for before it is made, where they do not come one after the other anyway."""
+    kept = caches(conversion).inside
+    return (statement for statement in asked_before(conversion) if statement not in kept)
 
 
 _MKDIR = "os.mkdir"
@@ -314,7 +320,7 @@ def _warnings(conversion: Conversion) -> Iterator[ast.stmt]:
 
 def _apart(conversion: Conversion, runs: Sequence[list[ast.stmt]]) -> Iterator[list[ast.stmt]]:
     """Neighbours under one guard, up to the statement above which all processes wait: it is under the next one."""
-    waited = {*waits(conversion), *asked_before(conversion)} if any(len(run) > 1 for run in runs) else set()
+    waited = {*waits(conversion), *_asked_together(conversion)} if any(len(run) > 1 for run in runs) else set()
     for run in runs:
         begins = [0, *(at for at, statement in enumerate(run) if at and statement in waited), len(run)]
         yield from (run[first:last] for first, last in pairwise(begins))

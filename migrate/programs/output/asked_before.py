@@ -4,7 +4,8 @@
         raise FileExistsError(path)
     os.makedirs(path)
 
-A process that comes late would find the folder that another one has made. So all have asked before one makes it.
+A process that comes late would find the folder that another one has made. So all have asked before one makes it, and
+before one makes a folder that all fill.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.programs.output.filled_anew import made_and_filled
 from migrate.programs.output.folders import asked_for, made_under
 from migrate.programs.output.voice import Voice
 
@@ -34,7 +36,7 @@ def asked_before(conversion: Conversion) -> Iterator[ast.stmt]:
         for node in conversion.facts.own(unit) if conversion.access.has(unit) else ():
             if not isinstance(node, ast.If) or voice.is_of_one(node):
                 continue
-            makes = next(_making(conversion.facts, unit, node), None)
+            makes = next(_making(conversion.facts, unit, node), None) or made_and_filled(conversion.facts, node)
             if makes is not None and conversion.has_accelerator_at(makes):
                 yield makes
 

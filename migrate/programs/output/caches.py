@@ -20,6 +20,7 @@ from migrate.programs.chance.splits import EACH
 from migrate.programs.conversion import reaches_model
 from migrate.programs.output.asked_before import stops
 from migrate.programs.output.downloads import has_turns
+from migrate.programs.output.filled_anew import made_and_filled
 from migrate.programs.output.heard import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.callees import reached, uses_reached
@@ -235,6 +236,8 @@ class _Turns:
         return all(map(self._is_entered_by_all, _around(self._conversion, statement)))
 
     def _is_entered_by_all(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.If) and made_and_filled(self._conversion.facts, statement) is not None:
+            return True  # all have asked before one makes the folder
         if isinstance(statement, ast.If):
             calls = [n for n in ast.walk(statement.test) if isinstance(n, ast.Call)]
             return not any(_path_of(self._conversion, call) for call in calls)
