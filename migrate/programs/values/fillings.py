@@ -7,9 +7,10 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import own_nodes, targets_of, walk
+from migrate.analysis.syntax import arguments, own_nodes, targets_of, walk
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
+from migrate.programs.values.kept import root_of
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Fillings:
         found: dict[str, list[tuple[Filling, ast.expr]]] = {}
         for use in self._facts.calls_anywhere:
             call = use.node
-            if isinstance(call.func, ast.Attribute) and call.func.attr in _FILLING:
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _FILLING and not self._only_reads(call):
                 found.setdefault(_last(call.func.value), []).append((call, call.func.value))
             if any(name.endswith("shuffle") for name in self._facts.called(call)):
                 for argument in call.args[:1]:
@@ -130,6 +131,28 @@ class Fillings:
                             container = _whole(target)
                             found.setdefault(_last(container), []).append((node, container))
         return found
+
+    def _only_reads(self, call: ast.Call) -> bool:
+        """`params.save(path)`: whether a method of the project only looks at its object."""
+        units = self._facts.targets(call)
+        return bool(units) and all(
+            unit.itself is not None
+            and not any(self._may_change(node, unit.itself.arg) for node in self._facts.own(unit))
+            for unit in units
+        )
+
+    def _may_change(self, node: ast.AST, me: str) -> bool:
+        """Whether code may change an object: sets something of it, calls it, or hands it to more than a library."""
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            return not isinstance(node.ctx, ast.Load) and root_of(ast.unparse(node)) == me
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.withitem, ast.Return, ast.Yield)):
+            return any(isinstance(n, ast.Name) and n.id == me for n in walk(node))  # by another name, from then on
+        if not isinstance(node, ast.Call):
+            return False
+        if root_of(ast.unparse(node.func)) == me:
+            return True
+        handed = any(isinstance(n, ast.Name) and n.id == me for given in arguments(node) for n in walk(given))
+        return handed and (not self._facts.called(node) or "builtins.setattr" in self._facts.called(node))
 
     @cached_property
     def _in_items(self) -> dict[str, list[tuple[ast.Call, ast.expr, ast.Name]]]:
