@@ -13,7 +13,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
 from migrate.programs.values.assigned import parted
-from migrate.programs.values.sources import passed
+from migrate.programs.values.sources import Sources, passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,6 +69,8 @@ def _look(facts: Facts, node: ast.expr, depth: int) -> bool | None:
         return _item_is_number(facts, node, depth)
     if isinstance(node, ast.Attribute) and node.attr == "data":
         return False if roles(facts.values(node)) & _TENSORS else None
+    if isinstance(node, ast.Attribute):
+        return _is_option(facts, node) or None
     if isinstance(node, ast.Name):
         return _name_is_number(facts, node, depth)
     return None
@@ -122,6 +124,14 @@ def _item_is_number(facts: Facts, node: ast.Subscript, depth: int) -> bool | Non
     if isinstance(inner, ast.Attribute) and inner.attr in _SIZES:
         return True
     return is_number(facts, node.value, depth) if isinstance(node.value, (ast.Call, ast.Attribute)) else None
+
+
+def _is_option(facts: Facts, node: ast.Attribute) -> bool:
+    """`args.steps` of `add_argument("--steps", type=int)`: what the command line turns into a number."""
+    option = facts.once(Sources).option(node)
+    said = {keyword.arg: keyword.value for keyword in option.keywords} if option is not None else {}
+    kind = said.get("type")
+    return kind is not None and facts.names(kind) <= _NUMBER_CALLS and bool(facts.names(kind))
 
 
 def _call_is_number(facts: Facts, node: ast.Call, depth: int) -> bool | None:

@@ -381,6 +381,34 @@ def test_what_may_be_a_number_or_a_tensor_is_left_with_the_reason(unchanged, pro
     assert "accelerator.reduce(total)" in finding.hint
 
 
+OPTION = "args = argparse.ArgumentParser()\nargs.add_argument('--steps'{})\nargs = args.parse_args([])"
+
+
+@pytest.mark.parametrize("kind", ["type=int", "default=2, type=float"])
+def test_a_number_times_an_option_that_is_one_is_joined(changed, kind):
+    changed(
+        imports="import argparse",
+        made=OPTION.format(f", {kind}"),
+        start="total = 0.0",
+        step="total += loss.item() * args.steps",
+        epoch=("print(total)", "total = sum(accelerator.gather_for_metrics([total]))\naccelerator.print(total)"),
+    )
+
+
+@pytest.mark.parametrize("kind", [", type=json.loads", ", type=torch.tensor"])
+def test_an_option_that_may_be_anything_is_left_with_the_reason(unchanged, programs, remark, kind):
+    holes = {
+        "imports": "import argparse\nimport json",
+        "made": OPTION.format(kind),
+        "start": "total = 0.0",
+        "step": "total += loss.item() * args.steps",
+        "epoch": "best = total",
+    }
+    report = unchanged(**holes)
+
+    remark(report, programs(holes)[0], "MIG114", "in loader", ["total", "number or a tensor"])
+
+
 def test_what_an_unknown_function_gives_back_is_left_with_the_reason(unchanged):
     unchanged(
         imports="import measures", start="total = 0", step="total += measures.error(output, y)", epoch="best = total"
