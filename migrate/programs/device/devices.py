@@ -275,7 +275,7 @@ def is_unknown_move(facts: Facts, node: ast.Call) -> bool:
 def _is_setting(
     facts: Facts, node: ast.expr, seen: frozenset[ast.expr] = frozenset(), *, or_none: bool = False
 ) -> bool:
-    """Whether a device may be an item that nobody knows: `config.get("gpu", "cpu")` of a file that is read.
+    """Whether a device may be an item that nobody knows: `config.get("gpu", "cpu")` of a file, or the environment.
 
     `or_none`: what follows is taken where it is None.
     """
@@ -290,13 +290,19 @@ def _is_setting(
     if isinstance(node, (ast.Name, ast.Attribute)):
         given = facts.once(Sources).given(node).expressions
         return any(_is_setting(facts, each, seen, or_none=or_none) for each in given)
-    is_got = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "pop")
-    if not is_got and not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+    if not _is_got(facts, node) and not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
         return False
     if is_users(facts, node):
         return isinstance(node, ast.Call) and not or_none and _may_be_none(node)
     is_open = roles(values := facts.values(node)) <= {Role.UNKNOWN} or may_be_settings(values)
     return is_open and not is_told_or_chosen(facts, values) and not _says_dtype(node)
+
+
+def _is_got(facts: Facts, node: ast.expr) -> bool:
+    """`config.get("device")`, `os.getenv("DEVICE")`: an item of what a person writes."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return False
+    return "os.getenv" in facts.called(node) or getattr(node.func, "attr", "") in ("get", "pop")
 
 
 def _may_be_none(node: ast.Call) -> bool:

@@ -344,8 +344,18 @@ def _is_sum(facts: Facts, node: ast.expr) -> bool:
         return False
     is_whole = len(node.args) == int("torch.sum" in called_by_name(facts, node)) and not node.keywords
     summed = node.args[0] if node.args else node.func.value
-    is_of_batch = bool(roles(facts.values(node)) & FROM_LOADER) or _is_unseen(facts, summed)
+    is_of_batch = (
+        bool(roles(facts.values(node)) & FROM_LOADER) or _is_unseen(facts, summed) or _has_field(facts, summed)
+    )
     return is_whole and is_of_batch and not _is_of_losses(facts, summed)
+
+
+def _has_field(facts: Facts, node: ast.expr) -> bool:
+    """Whether a part of an expression is a field of a batch that is an object: `batch.mask`, also by another name."""
+    called = {id(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
+    parts = (n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and id(n) not in called)
+    fields = (v.receiver for part in parts for v in facts.values(part) if v.role is Role.METHOD)
+    return any(holder is not None and holder.role in FROM_LOADER for holder in fields)
 
 
 def _is_summed_loss(facts: Facts, node: ast.expr) -> bool:

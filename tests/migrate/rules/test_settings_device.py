@@ -52,6 +52,26 @@ def test_a_device_that_is_made_of_it_decides_whether_it_is_the_cpu(convert_text,
     assert f"Accelerator(cpu=torch.device({device}).type == 'cpu')" in text
 
 
+#: What the environment says is what a person says, too.
+IN_ENVIRONMENT = PROGRAM.replace("import torch\n", "import os\n    import torch\n", 1)
+ENVIRONMENT = ["os.getenv('DEVICE', 'cpu')", "os.getenv('WHERE')", "os.environ.get('DEVICE', 'cuda')"]
+
+
+@pytest.mark.parametrize("device", ENVIRONMENT)
+def test_so_does_what_the_environment_names(convert_text, device):
+    source = PROGRAM.replace("import torch\n", "import os\n    import torch\n", 1).format(
+        device=f"torch.device({device})"
+    )
+    _, text = convert_text(source)
+    assert f"Accelerator(cpu=torch.device({device}).type == 'cpu')" in text
+
+
+@pytest.mark.parametrize("device", [*ENVIRONMENT, "os.getenv('DEVICE') or 'cpu'"])
+def test_a_text_of_the_environment_is_no_device_that_is_known(refused_text, device):
+    source = IN_ENVIRONMENT.format(device=device)
+    refused_text(source.replace("    model.to(device)\n", ""), "MIG103", "x.to(device)")
+
+
 def test_so_it_does_where_it_is_one_of_two(convert_text):
     device = "torch.device(config['device'] if torch.cuda.is_available() else 'cpu')"
     _, text = convert_text(PROGRAM.format(device=device))
