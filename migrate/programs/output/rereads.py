@@ -72,13 +72,14 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
             continue
         is_own = any(unit is not use.unit or write.lineno < use.node.lineno for write, unit in writes)
         is_load = bool(conversion.facts.called(use.node) & returning) or (bool(written) and _is_pretrained(use.node))
+        places: list[ast.stmt] = []
         if is_own or is_load:
             trained = is_load or all(unit is not use.unit for _, unit in writes)
-            places = _places(voice, use.node, use.unit, writes if trained else None, _DEEPEST)
+            places = [*_places(voice, use.node, use.unit, writes if trained else None, _DEEPEST)]
             found.update(dict.fromkeys(places if is_own else (_above_loops(conversion, place) for place in places)))
-        elif same := _may_be(made, _Known.of(conversion.facts, path)):
-            places = read_below(conversion, use.node, use.unit, _writing(conversion, same))
-            found.update((_outside_of_tests(conversion, place), None) for place in places if not voice.is_of_one(place))
+        if not places and (same := _may_be(made, _Known.of(conversion.facts, path))):
+            below = read_below(conversion, use.node, use.unit, _writing(conversion, same))
+            found.update((_outside_of_tests(conversion, place), None) for place in below if not voice.is_of_one(place))
     looking, filled = _of_folders(conversion, voice, kept)
     found.update(dict.fromkeys(looking))
     writing = _writing(conversion, [*every, *filled])

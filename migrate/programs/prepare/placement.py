@@ -24,6 +24,7 @@ from migrate.programs.stages import NoPlace, Spot, Stages, staged, tree_of
 from migrate.programs.values.conditions import same_name
 from migrate.programs.values.fetches import is_download
 from migrate.programs.values.logs import logs
+from migrate.programs.values.outputs import Outputs
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
@@ -339,7 +340,8 @@ def _lets_write(facts: Facts, statement: ast.stmt) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else None
     targets = facts.targets(call) if isinstance(call, ast.Call) else ()
     calls = (node for target in targets for node in facts.own(target) if isinstance(node, ast.Call))
-    return any(facts.called(node) & (output.WRITES - output.FOLDERS) for node in calls)  # a folder may be there
+    may_be_there, opens = output.FOLDERS, facts.once(Outputs).opens
+    return any(facts.called(node) & (output.WRITES - may_be_there) or opens(node) for node in calls)
 
 
 def _leads_to(facts: Facts, statement: ast.stmt, units: AbstractSet[Unit | None]) -> bool:
