@@ -148,7 +148,7 @@ def main():
 
 main()
 """
-WRITING = {"mode": '"w"', "body": 'file.writelines(f"{i}\\\\n" for i in range(count))'}
+WRITING = {"mode": '"w"', "body": 'file.writelines(f"{i}\\n" for i in range(count))'}
 
 
 def test_what_a_function_writes_line_by_line_is_written_once(convert_text):
