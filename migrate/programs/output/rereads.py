@@ -63,7 +63,7 @@ def rereads(conversion: Conversion) -> list[ast.stmt]:
     ]
     found: dict[ast.stmt, None] = {}
     for use in uses_reached(conversion.facts, conversion.speaking_uses):
-        path = read_path(conversion, use.node) or _handed_path(conversion, use, written)
+        path = read_path(conversion, use.node) or _handed_path(conversion, use, written, made)
         if path is None or use.node in kept:
             continue
         writes = written.get(ast.unparse(path), ())
@@ -133,6 +133,11 @@ class _Known:
     def may_be(self, other: _Known) -> bool:
         return may_be_one(self.tails, other.tails) or not self.passed.isdisjoint(other.passed)
 
+    def is_named_as(self, other: _Known) -> bool:
+        """Whether both have one whole name, or were handed on as one path."""
+        whole = {tail for tail in self.tails & other.tails if tail.startswith("/")}
+        return bool(whole) or not self.passed.isdisjoint(other.passed)
+
 
 def _may_be(made: Sequence[tuple[_Known, Write]], read: _Known) -> list[Write]:
     return [write for written, write in made if written.may_be(read)]
@@ -149,11 +154,15 @@ def read_path(conversion: Conversion, call: ast.Call) -> ast.expr | None:
     return None if outputs.opens(call) or outputs.is_in_memory(call) else path
 
 
-def _handed_path(conversion: Conversion, use: Use, written: dict[str, list[Write]]) -> ast.expr | None:
+def _handed_path(
+    conversion: Conversion, use: Use, written: dict[str, list[Write]], made: Sequence[tuple[_Known, Write]]
+) -> ast.expr | None:
     """A path that a library may read, below what writes there in the same function, or calls what does."""
     facts = conversion.facts
-    for path in handed_paths(facts, use.node):
-        writers = {unit for write, unit in written.get(ast.unparse(path), ()) if write is not use.node}
+    for path in handed_paths(facts, use.node) if made else ():
+        known = _Known.of(facts, path)
+        alike = [write for each, write in made if each.is_named_as(known)]
+        writers = {unit for write, unit in (*written.get(ast.unparse(path), ()), *alike) if write is not use.node}
         if not writers:
             continue
         calls = (node for node in facts.own(use.unit) if isinstance(node, ast.Call) and node.lineno < use.node.lineno)

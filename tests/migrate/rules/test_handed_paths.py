@@ -48,10 +48,26 @@ WAITED = {
     "by a function": {"read": "score = scorer.score('truth.json', path)"},
     "by name": {"read": "score = scorer.Score(found=path, truth='truth.json')"},
     "written by a function": {"written": "write(rows, path)"},
+    "written by a function, by its name": {
+        "written": "write(rows, 'out/found.json')",
+        "read": "score = truth.load('out/found.json')",
+    },
+    "written by a function, handed on": {
+        "written": "there = path\n    write(rows, there)",
+        "read": "score = truth.load(there)",
+    },
     "below something else": {"read": "rows = sorted(rows)\n    score = scorer.score(rows, path)"},
 }
 UNWAITED = {
     "another path": {"read": "score = truth.load(folder)"},
+    "another path, written by a function": {
+        "written": "write(rows, 'out/found.json')",
+        "read": "score = truth.load('out/truth.json')",
+    },
+    "a name that ends alike": {
+        "written": "write(rows, 'out/found.json')",
+        "read": "score = truth.load('.json')",
+    },
     "to Python": {"read": "score = os.path.basename(path)"},
     "to what says something": {"read": "score = 1\n    print(path)"},
 }
@@ -64,7 +80,7 @@ def test_all_wait_for_what_it_may_read(convert_text, name):
     wait = lines.index("accelerator.wait_for_everyone()")
     assert "if accelerator.is_main_process:" in lines[:wait]
     assert lines[wait + 1] in {line.strip() for line in {**HOLES, **WAITED[name]}["read"].splitlines()}
-    assert "path" in lines[wait + 1] or "truth.json" in lines[wait + 1]
+    assert any(word in lines[wait + 1] for word in ("path", "truth.json", "found.json", "there"))
 
 
 @pytest.mark.parametrize("name", UNWAITED)
