@@ -98,11 +98,13 @@ def _in_stages(project: Project, facts: Facts, found: Sequence[Stage], options: 
             break
         kept = [stage for stage in found if stage not in failing]
         for stage in failing:
-            if stage.otherwise is not None and (again := stage.otherwise()) is not None:
+            why = reason(stage, project, now, conversion)
+            if why is not None and not stage.is_apart:
+                kept.append(replace(stage, is_apart=True))
+            elif stage.otherwise is not None and (again := stage.otherwise()) is not None:
                 kept.append(again)
-            elif (why := reason(stage, project, now, conversion)) is not None:
-                refused = replace(stage, contents={}, refusals=(why,))
-                kept.append(refused if stage.is_apart else replace(stage, is_apart=True))
+            elif why is not None:
+                kept.append(replace(stage, contents={}, refusals=(why,)))
             else:
                 left.append((stage, retold(conversion, [stage], project)))
         found = kept

@@ -2,6 +2,8 @@
 
 import pytest
 
+from migrate.options import Options
+from migrate.pipeline import run
 from migrate.report.model import Kind
 
 PROGRAM = """
@@ -137,3 +139,64 @@ def test_what_decides_in_a_step_is_agreed_on_and_joined_once(convert_text):
     assert "        if any(accelerator.gather_for_metrics([bool(meters.meters['loss'].mean() > 9)])):\n" in result
     assert '        meters.meters["loss"].update(loss.item(), len(x))\n' in result
     assert result.count(".reduce(") == 1
+
+
+SCRIPT = """
+import torch
+import torch.distributed as dist
+from meters import Meters
+from torch import nn, optim
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def {name}(model, loader, optimizer):
+    meters = Meters()
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        meters.meters["loss"].update(loss.item(), len(x))
+    meters.join()
+    print(meters.meters["loss"].mean())
+
+
+def main():
+    dist.init_process_group("gloo")
+    data = TensorDataset(torch.arange(16.0).view(8, 2), torch.ones(8, 1))
+    loader = DataLoader(data, batch_size=int({batch} / dist.get_world_size()), sampler=DistributedSampler(data))
+    model = nn.Linear(2, 1)
+    nn.init.constant_(model.weight, 0.5)
+    nn.init.constant_(model.bias, 0.1)
+    model = nn.parallel.DistributedDataParallel(model)
+    optimizer = optim.SGD(model.parameters(), lr=0.001)
+    {name}(model, loader, optimizer)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture
+def two_scripts(tmp_path):
+    """The texts of scripts that share meters, and of these, as they are converted and written."""
+    (tmp_path / "meters.py").write_text(program().partition("def train(")[0])
+    for name, batch in (("teach", 4), ("probe", 2)):
+        (tmp_path / f"{name}.py").write_text(SCRIPT.format(name=name, batch=batch))
+    report = run(["."], Options())
+    for change in report.changes:
+        (tmp_path / change.path).write_bytes(change.new)
+    return {change.path: change.new.decode() for change in report.changes}
+
+
+def test_it_stays_where_several_scripts_train_with_it(two_scripts):
+    assert two_scripts.keys() == {"meters.py", "probe.py", "teach.py"}
+    assert '        t = accelerator.reduce(t, reduction="sum")\n' in two_scripts["meters.py"]
+    for script in ("probe.py", "teach.py"):
+        assert "    meters.join(accelerator)\n" in two_scripts[script]
+
+
+def test_each_of_these_prints_what_one_process_prints(two_scripts, numbers_printed):
+    for text in (two_scripts["teach.py"], two_scripts["probe.py"]):
+        assert numbers_printed(text, 2) == pytest.approx(numbers_printed(text, 1))

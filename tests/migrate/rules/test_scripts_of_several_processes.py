@@ -88,7 +88,6 @@ SPAWNING = SCRIPT.format(rate=0.2, start="mp.spawn(main_worker, nprocs=args.npro
 OF_PROCESSES = (
     "local_rank",
     "nprocs",
-    "reduce_mean",
     "torch.distributed",
     "dist.",
     "mp.",
@@ -117,25 +116,21 @@ def test_each_is_converted_with_what_it_shares(converted, scripts):
 
     assert not left
     assert after.keys() == {"helpers.py", *(f"{name}.py" for name in scripts)}
-    words = [word for word in OF_PROCESSES if len(scripts) > 1 or word != "reduce_mean"]  # which one goes on taking
     for path, text in after.items():
-        assert not [word for word in words if word in text], path
+        assert not [word for word in OF_PROCESSES if word in text], path
         compile(text, path, "exec")
 
 
-def test_a_mean_over_the_processes_is_not_divided_again(converted):
-    after, _ = converted(launched=LAUNCHED, spawning=SPAWNING)
+@pytest.mark.parametrize("scripts", [("launched",), ("launched", "spawning")])
+def test_a_mean_goes_on_being_taken_and_not_in_the_evaluation(converted, scripts):
+    files = {"launched": LAUNCHED, "spawning": SPAWNING}
 
-    assert "shown = loss\n" in after["helpers.py"]
-    assert "mean = loss\n" in after["launched.py"]
-
-
-def test_one_script_goes_on_taking_it_and_not_in_its_evaluation(converted):
-    after, _ = converted(launched=LAUNCHED)
+    after, _ = converted(**{name: files[name] for name in scripts})
 
     assert "shown = loss\n" in after["helpers.py"]
     assert 'reduction="sum")\n    rt /= accelerator.num_processes\n' in after["helpers.py"]
-    assert "mean = reduce_mean(loss, accelerator)\n" in after["launched.py"]
+    for name in scripts:
+        assert "mean = reduce_mean(loss, accelerator)\n" in after[f"{name}.py"]
 
 
 def test_what_they_share_is_shared_out_in_evaluations(converted):
