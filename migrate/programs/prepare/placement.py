@@ -160,7 +160,9 @@ def _accelerator_spot(
         told = max(told, made, *(names.after(name, last) for name in argument.needs))
     in_module = isinstance(program.start, Module) and top is tree.root.body
     earliest = max(told, _start(facts, tree, top))
-    earliest = below_visible(top[:last], earliest, lambda statement: _comes_first(facts, program, statement))
+    earliest = below_visible(
+        top[:last], earliest, lambda each: not _only_prints(facts, each) and _comes_first(facts, program, each)
+    )
     if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
         at = next(index for index, each in enumerate(top) if tree.in_block(choice.statement, [each]) is not None)
         is_free = not any(_comes_first(facts, program, s) for s in top[earliest:at])
@@ -333,6 +335,14 @@ def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
     if any(_leads_to(facts, statement, to) for to in ({each.unit for each in program.loaders}, makers(facts))):
         return True
     return program.one_seed is not None and Draws(facts, program).inside(statement)
+
+
+def _only_prints(facts: Facts, statement: ast.stmt) -> bool:
+    """`print(args)`, which above an accelerator goes by the launcher's RANK."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or facts.called(call) != {output.PRINT}:
+        return False
+    return not any(isinstance(node, ast.Call) and facts.targets(node) for node in walk(call))
 
 
 def _lets_write(facts: Facts, statement: ast.stmt) -> bool:

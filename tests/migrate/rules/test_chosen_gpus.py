@@ -133,9 +133,29 @@ def test_the_accelerator_is_made_below_what_hides_gpus(changed, given):
     assert any("several processes need one each" in finding.message for finding in report.of(Kind.NOTE))
 
 
-def test_gpus_that_are_hidden_too_late_are_said(changed):
-    hide = "print('on GPU 1')\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'"
-    report = changed(imports="import os", setup=(hide, hide.replace("print", "accelerator.print")))
+def test_what_is_only_printed_above_that_goes_by_the_rank(changed):
+    hide = "os.environ['CUDA_VISIBLE_DEVICES'] = '1'"
+    guarded = "if os.environ.get('RANK', '0') == '0':\n    print('on GPU 1')"
+    report = changed(
+        imports="import os", accelerator="", setup=(f"print('on GPU 1')\n{hide}", f"{guarded}\n{hide}\n{ACCELERATOR}")
+    )
+    assert not [finding for finding in report.of(Kind.NOTE) if "too late" in finding.message]
+
+
+TOO_LATE = {
+    "a file is written above": ("torch.save(torch.ones(1), 'gpu.pt')", "accelerator.save(torch.ones(1), 'gpu.pt')"),
+    "a logger speaks above": ("tb = SummaryWriter()", "tb = SummaryWriter() if accelerator.is_main_process else None"),
+    "what is printed is the project's": ("print(name())", "accelerator.print(name())"),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LATE)
+def test_gpus_that_are_hidden_too_late_are_said(convert_text, programs, name):
+    above, after = TOO_LATE[name]
+    helper = "from torch.utils.tensorboard import SummaryWriter\ndef name():\n    return 'GPU 1'\n"
+    hide = "os.environ['CUDA_VISIBLE_DEVICES'] = '1'"
+    report, result = convert_text(programs({"imports": "import os", "setup": f"{helper}{above}\n{hide}"})[0])
+    assert after.partition(" if ")[0] in result
     (note,) = [finding for finding in report.of(Kind.NOTE) if "too late" in finding.message]
     assert "--gpu_ids" in note.hint
 
