@@ -120,7 +120,8 @@ ASKED = frozenset({"wandb.config", "wandb.run", "swanlab.config"})
 LOG_FILES = {"logging.basicConfig": "filemode", "logging.FileHandler": "mode"}
 INPUT = "builtins.input"
 #: What has the system run another program.
-COMMANDS = frozenset({"os.system", "os.popen", *(f"subprocess.{n}" for n in "run call check_call Popen".split())})
+_RUNNING = "run call check_call check_output getoutput getstatusoutput Popen".split()
+COMMANDS = frozenset({"os.system", "os.popen", *(f"subprocess.{n}" for n in _RUNNING)})
 #: What runs a model once and prints its layers.
 SUMMARIES = frozenset({"torchsummary.summary", "torchsummaryX.summary", "torchinfo.summary"})
 #: The names of the arguments that say which file is read or written: `torch.save(obj=state, f=path)`.

@@ -1104,7 +1104,9 @@ def test_the_summary_of_a_model_is_said_to_come_from_every_process(unchanged):
 COMMANDS = {
     "a command": ("os.system('ls')", True),
     "a process": ("subprocess.call(['ls'])", True),
+    "a process that must end well": ("subprocess.check_output('cp a/* b', shell=True)", True),
     "one that is asked": ("kept = subprocess.check_output(['ls'])", False),
+    "one that is printed": (("print(subprocess.getoutput('ls'))", "accelerator.print(subprocess.getoutput('ls'))"), False),
 }
 
 
