@@ -85,6 +85,7 @@ OPENS_PACKED = frozenset({"tarfile.open", "tarfile.TarFile", "zipfile.ZipFile", 
 #: Files of arrays, whose items are set: `file["loss"] = losses`.
 OPENS_ARRAYS = frozenset({"h5py.File"})
 WRITE_MODES = frozenset("wax+")
+MODES = WRITE_MODES | frozenset("rbtU")
 #: Files in memory, which are each process's own.
 BUFFERS = frozenset({"io.BytesIO", "io.StringIO"})
 #: What is called on a file.

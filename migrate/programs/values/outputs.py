@@ -172,7 +172,8 @@ class Outputs:
             return None
         text = str(given.value) if isinstance(given, ast.Constant) else "r"
         text = text[:1] if names & output.OPENS_PACKED else text  # "r:xz"
-        return text if set(text) & output.WRITE_MODES else None
+        is_mode = set(text) <= output.MODES  # not a name, as in `archive.open("labels.txt")`
+        return text if is_mode and set(text) & output.WRITE_MODES else None
 
     def fills(self, statement: ast.stmt) -> bool:
         """`file["loss"] = losses`, `file.attrs["steps"] = 3`: whether a statement sets items of an open file."""

@@ -8,6 +8,12 @@ UNCHANGED = {
         "imports": "import tarfile",
         "end": "with tarfile.open('rows.tar.xz', 'r:xz') as tar:\n    rows = tar.getnames()",
     },
+    "a member of an archive": {
+        "imports": "import packed",
+        "made": "archive = packed.Archive('rows.zip')",
+        "end": "file = archive.open('data.txt')\nrows = file.read()",
+    },
+    "an address": {"imports": "import numpy as np", "end": "rows = np.DataSource().open('http://a.org/rows.txt').read()"},
     "nothing is said": {"epoch": "best = epoch + 1"},
     "a file that is read": {"setup": 'with open("rows.txt") as file:\n    rows = file.read()'},
     "the name alone": {"end": "say = print"},
