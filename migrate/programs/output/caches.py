@@ -110,7 +110,13 @@ def _fetches(conversion: Conversion, missing: Sequence[ast.stmt], paths: Collect
     facts, calls = conversion.facts, _calls(missing)
     handed = (unit for call in calls if _names(arguments(call), paths) for unit in facts.targets(call))
     inner = (n for unit in reached(facts, handed) for n in facts.own(unit) if isinstance(n, ast.Call))
-    return _names(missing, paths) and _brings(conversion, [*calls, *inner])
+    return (_names(missing, paths) or any(map(_unpacks_here, calls))) and _brings(conversion, [*calls, *inner])
+
+
+def _unpacks_here(call: ast.Call) -> bool:
+    """`archive.extractall()`: into the current folder, which nothing names."""
+    given = {"extractall": 0, "unpack_archive": 1}.get(getattr(call.func, "attr", ""), -1)
+    return len([*arguments(call)]) == given
 
 
 def _brings(conversion: Conversion, calls: Iterable[ast.Call]) -> bool:

@@ -180,6 +180,11 @@ def load(path, overwrite):
         CALL,
         FIRST + "        dataset = load('data.pt', overwrite)\n",
     ),
+    "what is unpacked into this folder": (
+        FETCH.replace("request.urlretrieve(URL, path)", "zipfile.ZipFile('rows.zip').extractall()"),
+        CALL,
+        FIRST + "        dataset = load('data.pt', overwrite)\n",
+    ),
     "what is unpacked below": (
         """
 import zipfile
@@ -221,6 +226,10 @@ def test_the_main_process_makes_it_first(convert_text, name):
 RANDOM = LOAD.replace("torch.ones(24, 2)", "torch.tensor([[random.random(), 1.0] for _ in range(24)])")
 NOT_FOUND = {
     "made at random": (RANDOM, CALL),
+    "unpacked elsewhere": (
+        FETCH.replace("request.urlretrieve(URL, path)", "zipfile.ZipFile('rows.zip').extractall('other')"),
+        CALL,
+    ),
     "another file": (LOAD.replace("torch.save(x, path)", "torch.save(x, 'other')"), CALL),
     "as many as there are files": (
         LOAD,
