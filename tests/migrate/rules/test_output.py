@@ -13,7 +13,10 @@ UNCHANGED = {
         "made": "archive = packed.Archive('rows.zip')",
         "end": "file = archive.open('data.txt')\nrows = file.read()",
     },
-    "an address": {"imports": "import numpy as np", "end": "rows = np.DataSource().open('http://a.org/rows.txt').read()"},
+    "an address": {
+        "imports": "import numpy as np",
+        "end": "rows = np.DataSource().open('http://a.org/rows.txt').read()",
+    },
     "nothing is said": {"epoch": "best = epoch + 1"},
     "a file that is read": {"setup": 'with open("rows.txt") as file:\n    rows = file.read()'},
     "the name alone": {"end": "say = print"},
@@ -1112,7 +1115,10 @@ COMMANDS = {
     "a process": ("subprocess.call(['ls'])", True),
     "a process that must end well": ("subprocess.check_output('cp a/* b', shell=True)", True),
     "one that is asked": ("kept = subprocess.check_output(['ls'])", False),
-    "one that is printed": (("print(subprocess.getoutput('ls'))", "accelerator.print(subprocess.getoutput('ls'))"), False),
+    "one that is printed": (
+        ("print(subprocess.getoutput('ls'))", "accelerator.print(subprocess.getoutput('ls'))"),
+        False,
+    ),
 }
 
 
