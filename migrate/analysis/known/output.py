@@ -49,12 +49,14 @@ WRITES = frozenset(
 #: What brings something from the network, which a program keeps in a file.
 FETCHES = frozenset(
     """urllib.request.urlretrieve urllib.request.urlopen requests.get wget.download gdown.download
+    six.moves.urllib.request.urlretrieve six.moves.urllib.request.urlopen
     torch.hub.download_url_to_file torchvision.datasets.utils.download_url
     torchvision.datasets.utils.download_and_extract_archive""".split()
 )
 #: Functions that put files where all processes read them, whatever was there before.
 BRINGS = frozenset(
-    """urllib.request.urlretrieve wget.download gdown.download torch.hub.download_url_to_file shutil.unpack_archive
+    """urllib.request.urlretrieve six.moves.urllib.request.urlretrieve wget.download gdown.download
+    torch.hub.download_url_to_file shutil.unpack_archive
     torchvision.datasets.utils.download_url torchvision.datasets.utils.extract_archive
     torchvision.datasets.utils.download_and_extract_archive""".split()
 )

@@ -20,6 +20,7 @@ from migrate.programs.chance.splits import EACH
 from migrate.programs.conversion import reaches_model
 from migrate.programs.output.asked_before import stops
 from migrate.programs.output.downloads import has_turns
+from migrate.programs.output.filled import holds, parts_of
 from migrate.programs.output.filled_anew import made_and_filled
 from migrate.programs.output.heard import speech
 from migrate.programs.output.voice import Voice
@@ -30,6 +31,7 @@ from migrate.programs.values.sources import Sources
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
 
@@ -79,14 +81,14 @@ def _kept(conversion: Conversion) -> Iterator[tuple[Run, Unit]]:
 
 def _run(conversion: Conversion, branch: ast.If) -> Run | None:
     """The branch, with what follows it where that makes and saves what is not there."""
-    path, is_there = _asked(conversion, branch.test)
-    if path is None:
+    asked, is_there = _asked(conversion, branch.test)
+    if asked is None:
         return None
     there, missing = (branch.body, branch.orelse) if is_there else (branch.orelse, branch.body)
     if any(stops(conversion.facts, node) for statement in there for node in ast.walk(statement)):
         return None  # all must have asked before it is made
-    paths = _made_of(conversion, branch, path)
-    if _fetches(conversion, missing, paths):
+    paths = _made_of(conversion, branch, ast.unparse(asked))
+    if _fetches(conversion, missing, paths, asked):
         return (branch,)
     if not _names(there, paths):
         return None
@@ -105,12 +107,19 @@ def _run(conversion: Conversion, branch: ast.If) -> Run | None:
     return (branch, *rest[: last + 1]) if last is not None else None
 
 
-def _fetches(conversion: Conversion, missing: Sequence[ast.stmt], paths: Collection[str]) -> bool:
+def _fetches(conversion: Conversion, missing: Sequence[ast.stmt], paths: Collection[str], asked: ast.expr) -> bool:
     """Whether statements fetch or unpack a file, themselves or in a function that is handed its path."""
     facts, calls = conversion.facts, _calls(missing)
     handed = (unit for call in calls if _names(arguments(call), paths) for unit in facts.targets(call))
     inner = (n for unit in reached(facts, handed) for n in facts.own(unit) if isinstance(n, ast.Call))
-    return (_names(missing, paths) or any(map(_unpacks_here, calls))) and _brings(conversion, [*calls, *inner])
+    is_meant = _names(missing, paths) or any(_unpacks_here(call) or _names_folder(facts, call, asked) for call in calls)
+    return is_meant and _brings(conversion, [*calls, *inner])
+
+
+def _names_folder(facts: Facts, call: ast.Call, asked: ast.expr) -> bool:
+    """`os.makedirs(root)`, where `os.path.join(root, "images")` is asked for."""
+    wanted = parts_of(facts, asked)
+    return any(holds(parts_of(facts, given), wanted) for given in arguments(call))
 
 
 def _unpacks_here(call: ast.Call) -> bool:
@@ -132,7 +141,7 @@ def _calls(block: Iterable[ast.stmt]) -> list[ast.Call]:
     return [node for statement in block for node in ast.walk(statement) if isinstance(node, ast.Call)]
 
 
-def _asked(conversion: Conversion, test: ast.expr) -> tuple[str | None, bool]:
+def _asked(conversion: Conversion, test: ast.expr) -> tuple[ast.expr | None, bool]:
     """The path that a test asks for, and whether the body runs only if it is there, or only then does not."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         path = _path_of(conversion, test.operand)
@@ -144,17 +153,17 @@ def _asked(conversion: Conversion, test: ast.expr) -> tuple[str | None, bool]:
     return _path_of(conversion, test), True
 
 
-def _path_of(conversion: Conversion, node: ast.expr) -> str | None:
+def _path_of(conversion: Conversion, node: ast.expr) -> ast.expr | None:
     """The path in `os.path.exists(path)`, `path.is_file()`."""
     if not isinstance(node, ast.Call):
         return None
     if conversion.facts.called(node) & _IS_FILE and node.args:
-        return ast.unparse(node.args[0])
+        return node.args[0]
     if targets := conversion.facts.targets(node):
-        return ast.unparse(node.args[0]) if node.args and all(_asks(conversion, each) for each in targets) else None
+        return node.args[0] if node.args and all(_asks(conversion, each) for each in targets) else None
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in _IS_FILE_METHODS:
         return None
-    return ast.unparse(node.func.value)
+    return node.func.value
 
 
 def _asks(conversion: Conversion, unit: Function) -> bool:
@@ -163,7 +172,8 @@ def _asks(conversion: Conversion, unit: Function) -> bool:
     asked = own[0].value if len(own) == 1 and isinstance(own[0], ast.Return) else None
     if not isinstance(asked, ast.Call) or conversion.facts.targets(asked):
         return False
-    return _path_of(conversion, asked) in unit.parameter_names[:1]
+    path = _path_of(conversion, asked)
+    return path is not None and ast.unparse(path) in unit.parameter_names[:1]
 
 
 def _made_of(conversion: Conversion, branch: ast.If, path: str) -> set[str]:

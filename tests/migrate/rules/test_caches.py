@@ -185,6 +185,29 @@ def load(path, overwrite):
         CALL,
         FIRST + "        dataset = load('data.pt', overwrite)\n",
     ),
+    "what is unpacked into a folder above": (
+        """
+import tarfile
+from urllib import request
+
+URL = "https://example.org/rows.tar"
+
+def load(path, overwrite):
+    folder = os.path.join(path, "rows", "images")
+    if not os.path.exists(folder):
+        os.makedirs(path)
+        packed = os.path.join(path, os.path.basename(URL))
+        with open(packed, "wb") as file:
+            file.write(request.urlopen(URL).read())
+        with tarfile.open(packed) as archive:
+            for item in archive:
+                archive.extract(item, path)
+        os.remove(packed)
+    return TensorDataset(torch.load(os.path.join(folder, "rows.pt")), torch.ones(24, 1))
+""",
+        CALL,
+        FIRST + "        if not os.path.exists(folder):\n",
+    ),
     "what is unpacked below": (
         """
 import zipfile
@@ -226,6 +249,22 @@ def test_the_main_process_makes_it_first(convert_text, name):
 RANDOM = LOAD.replace("torch.ones(24, 2)", "torch.tensor([[random.random(), 1.0] for _ in range(24)])")
 NOT_FOUND = {
     "made at random": (RANDOM, CALL),
+    "brought into another folder": (
+        """
+import tarfile
+from urllib import request
+
+URL = "https://example.org/rows.tar"
+
+def load(path, overwrite):
+    folder = os.path.join(path, "rows", "images")
+    if not os.path.exists(folder):
+        with open("other/rows.pt", "wb") as file:
+            file.write(request.urlopen(URL).read())
+    return TensorDataset(torch.ones(24, 2), torch.ones(24, 1))
+""",
+        CALL,
+    ),
     "unpacked elsewhere": (
         FETCH.replace("request.urlretrieve(URL, path)", "zipfile.ZipFile('rows.zip').extractall('other')"),
         CALL,
