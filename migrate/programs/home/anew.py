@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import start_of
 from migrate.programs.home.elsewhere import is_handed_up, parted
 from migrate.programs.home.homes import comes_again, find
-from migrate.programs.home.naming import bound, covers
+from migrate.programs.home.naming import Named, bound, covers
 from migrate.programs.home.raw import given, goes_over_raw
 from migrate.programs.home.reading import is_read, read_before
 from migrate.programs.reach.callees import reached
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.home.homes import Home, Wanted
-    from migrate.programs.home.naming import Named
     from migrate.programs.loops import LoopFact, Loops
 
 
@@ -58,8 +58,9 @@ def made_anew(
     named = {o for each in at_home for o in each.origins} - _late(facts, loops, home, wanted)
     inside = units_from(facts, home.start, home.unit)
     steps = [(loop.unit, loops.trained_by(loop)) for loop in training]
-    found = tuple(_made(facts, inside - {home.unit}, steps, wanted.optimizers - named))
-    return Anew(home, loaders, found) if covers(found, wanted.optimizers - named) else None
+    unnamed = wanted.optimizers - named
+    found = (*_made(facts, inside - {home.unit}, steps, unnamed), *_handed_on(facts, home.unit, steps, unnamed))
+    return Anew(home, loaders, found) if covers(found, unnamed) else None
 
 
 def beside(facts: Facts, optimizers: Iterable[Named]) -> Iterator[Named]:
@@ -117,6 +118,32 @@ def _made(
             trains = {trains for trains, stepped in steps if stepped & each.origins}
             if trains <= run and _is_its_own(facts, run, each):
                 yield from _in_turn(facts, replace(each, unit=unit))
+
+
+def _handed_on(
+    facts: Facts, home: Unit, steps: list[tuple[Unit, set[ast.AST]]], wanted: set[ast.AST]
+) -> Iterator[Named]:
+    """The optimizers that a home makes as an argument of what trains with them: `train(model, loader, SGD(...))`.
+
+    The model and the loaders are prepared above that call.
+    """
+    for origin in sorted(wanted, key=start_of):
+        source = facts.source(origin)
+        tree = facts.tree(source)
+        if not isinstance(source, ast.Call) or facts.unit(source) is not home or len(facts.twins(origin)) > 1:
+            continue
+        call = next((above for above in tree.up(source) if isinstance(above, ast.Call)), None)
+        if call is None or not is_argument(facts, source) or any(True for _ in tree.loops(source)):
+            continue
+        if {unit for unit, stepped in steps if origin in stepped} <= reached(facts, facts.targets(call)):
+            name, statement = ast.unparse(source.func), tree.statement(source)
+            yield Named(name, Role.OPTIMIZER, frozenset({origin}), (statement,), unit=home, call=source)
+
+
+def is_argument(facts: Facts, node: ast.AST) -> bool:
+    """Whether what is made is an argument of a call: `fit(net, SGD(net.parameters()))`."""
+    above = facts.tree(node).parents[node]
+    return isinstance(above, ast.keyword) or (isinstance(above, ast.Call) and node in above.args)
 
 
 def _in_turn(facts: Facts, named: Named) -> Iterator[Named]:

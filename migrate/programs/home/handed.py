@@ -9,6 +9,7 @@ To look at such a loader, `len(loader)`, is harmless; what runs over it, or keep
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.construction import is_constructor
@@ -16,11 +17,14 @@ from migrate.analysis.known.progress import BARS
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
+from migrate.programs.values.sources import passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Values
+    from migrate.analysis.syntax import Tree
     from migrate.analysis.units import Unit
     from migrate.programs.home.naming import Named
 
@@ -38,10 +42,11 @@ def others_run_raw(facts: Facts, unit: Unit, loaders: Iterable[Named]) -> bool:
         return False
     attributes = {named.target: named for named in loaders if named.target.startswith("self.")}
     mine = {o for named in attributes.values() for o in named.origins if not facts.singles.is_made_in(unit, o)}
+    raw = _Raw(facts, unit, mine)
     for where, name, line in _names(facts, unit, mine) if mine else ():
         for node in _reads(facts, where, name):
             is_later = facts.unit(node) is not where or node.lineno > line
-            if is_later and origins(facts.values(node), Role.LOADER) & mine and _is_run(facts, unit, node):
+            if is_later and raw.is_run(node):
                 return True
     given = (_given_anew(facts, unit, target.removeprefix("self.")) for target in attributes) if mine else ()
     return any(True for each in given for _ in each)
@@ -62,13 +67,19 @@ def _given_anew(facts: Facts, home: Function, name: str) -> Iterator[ast.Attribu
 
 def _names(facts: Facts, home: Function, mine: set[ast.AST]) -> Iterator[tuple[Unit, str, int]]:
     """The names of the raw loaders: where the object is made, below that; in its `__init__`."""
+    own = home.itself.arg if home.itself is not None else None
     for name, values in home.parameters.items():
-        if origins(values, Role.LOADER) & mine:
+        if name != own and _loaders(facts, values) & mine:
             yield home, name, 0
     for call in facts.callers(home):
         for given in (each for each in arguments(call.node) if isinstance(each, ast.Name)):
-            if origins(facts.values(given), Role.LOADER) & mine:
+            if _loaders(facts, facts.values(given)) & mine:
                 yield call.caller, given.id, call.node.lineno
+
+
+def _loaders(facts: Facts, values: Values) -> set[ast.AST]:
+    """The loaders that values are, or that a list or a dictionary among them holds."""
+    return origins(values, Role.LOADER) | facts.inside(values, Role.LOADER)
 
 
 def _reads(facts: Facts, unit: Unit, name: str) -> Iterator[ast.Name]:
@@ -90,17 +101,52 @@ def _sees(other: Unit, unit: Unit, name: str) -> bool:
     return above is unit
 
 
-def _is_run(facts: Facts, home: Function, node: ast.Name) -> bool:
-    """Whether something goes over a loader where it is read; in the `__init__`, whether that is kept for later."""
-    tree = facts.tree(node)
-    inner: ast.AST = node
-    above = tree.parents[inner]
-    while isinstance(above, ast.Call) and facts.called(above) & _RUNNING and inner in above.args:
-        inner, above = above, tree.parents[above]
-    if facts.unit(node) is home:
-        return inner is not node and _is_kept(facts, node)
-    is_over = isinstance(above, (ast.For, ast.AsyncFor, ast.comprehension)) and inner is above.iter
-    return is_over or inner is not node or isinstance(above, (ast.Lambda, ast.Return))
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """The loaders that a home is handed, where they are read under the names that they had."""
+
+    facts: Facts
+    home: Function
+    mine: set[ast.AST]
+
+    def is_run(self, node: ast.Name, seen: frozenset[Unit] = frozenset()) -> bool:
+        """Whether something goes over a loader where it, or what holds it, is read.
+
+        In the `__init__`, whether that is kept for later.
+        """
+        facts, tree = self.facts, self.facts.tree(node)
+        inner, above = self._item(node, tree)
+        if not origins(facts.values(inner), Role.LOADER) & self.mine:
+            return self._is_handed_on(inner, above, seen) or isinstance(above, ast.Attribute)
+        is_wrapped = False
+        while isinstance(above, ast.Call) and facts.called(above) & _RUNNING and inner in above.args:
+            inner, above, is_wrapped = above, tree.parents[above], True
+        if facts.unit(node) is self.home:
+            return is_wrapped and _is_kept(facts, node)
+        is_over = isinstance(above, (ast.For, ast.AsyncFor, ast.comprehension)) and inner is above.iter
+        is_out = is_over or is_wrapped or isinstance(above, (ast.Lambda, ast.Return))
+        return is_out or self._is_handed_on(inner, above, seen)
+
+    def _item(self, node: ast.expr, tree: Tree) -> tuple[ast.expr, ast.AST]:
+        """What is taken out of a container where that is read, and what stands around it."""
+        above = tree.parents[node]
+        while isinstance(above, ast.Subscript) and above.value is node:
+            node, above = above, tree.parents[above]
+        return node, above
+
+    def _is_handed_on(self, given: ast.expr, above: ast.AST, seen: frozenset[Unit]) -> bool:
+        """Whether a function of the program that is given a loader goes over it, or keeps it."""
+        call = self.facts.tree(given).parents[above] if isinstance(above, ast.keyword) else above
+        if not isinstance(call, ast.Call) or not _loaders(self.facts, self.facts.values(given)) & self.mine:
+            return False
+        targets = (unit for unit in self.facts.targets(call) if unit is not self.home and unit not in seen)
+        return any(self._is_run_in(call, given, unit, seen | {unit}) for unit in targets)
+
+    def _is_run_in(self, call: ast.Call, given: ast.expr, unit: Function, seen: frozenset[Unit]) -> bool:
+        site = next((each for each in self.facts.callers(unit) if each.node is call), None)
+        names = [name for name in unit.parameter_names if site is not None and passed(site, unit, name) is given]
+        reads = [node for name in names for node in _reads(self.facts, unit, name)]
+        return not names or any(_is_kept(self.facts, node) or self.is_run(node, seen) for node in reads)
 
 
 def _is_kept(facts: Facts, node: ast.Name) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.state import ELEMENT, MIXED
 from migrate.analysis.units import Function, Unit
+from migrate.programs.home.anew import is_argument
 from migrate.programs.home.homes import Wanted, entered_again
 from migrate.programs.home.naming import covers, reachable
 from migrate.programs.reach.outsiders import units_from
@@ -39,7 +40,8 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
     closest = _nearest(facts, wanted)
     missing = _missing(facts, closest, wanted) if closest is not None else {}
     if closest is None or not missing:
-        if (unnamed := {origin for origin in wanted.optimizers if _is_handed_on(facts, origin)}) and wanted.models:
+        unnamed = {origin for origin in wanted.optimizers if is_argument(facts, facts.source(origin))}
+        if unnamed and wanted.models:
             why = f"the optimizer ({_places(facts, unnamed)}) has no name where it is made: it is handed on at once"
             return why, "give it a name there, `optimizer = ...`, and hand that on: prepare needs it"
         loader = " and the loader" if wanted.loaders else ""
@@ -57,13 +59,6 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
         f"{called(closest)} has a name for {have}, and none for {lack}: prepare needs them together",
         f"give {it} a name in {called(closest)}: hand {it} over, or return {it} to there",
     )
-
-
-def _is_handed_on(facts: Facts, origin: ast.AST) -> bool:
-    """Whether what is made is an argument of a call: `fit(net, SGD(net.parameters()))`."""
-    source = facts.source(origin)
-    above = facts.tree(source).parents[source]
-    return isinstance(above, ast.keyword) or (isinstance(above, ast.Call) and source in above.args)
 
 
 def _in_lists(facts: Facts, missing: dict[Role, set[ast.AST]]) -> tuple[str, str] | None:

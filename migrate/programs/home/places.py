@@ -43,7 +43,7 @@ def placed(facts: Facts, program: Program, prepared: Iterable[Named]) -> list[tu
     found: list[tuple[ast.stmt, list[Named]]] = []
     for named in prepared:
         assert named.unit is not None
-        last = _last(facts, named, None if named.unit in units else _holder(holders, named))
+        last = _last(facts, named, None if named.unit in units else _holder(facts, holders, named))
         if named.call is None and (read := _read(facts, named, last)) is not None:
             raise Unplaced(_too_early(read, named))
         if found and named.call is None and (joined := _joined(facts, found[-1], (last, named))) is not None:
@@ -53,9 +53,9 @@ def placed(facts: Facts, program: Program, prepared: Iterable[Named]) -> list[tu
     return found
 
 
-def _holder(holders: dict[Unit, Holder], named: Named) -> Holder:
+def _holder(facts: Facts, holders: dict[Unit, Holder], named: Named) -> Holder:
     holder = holders.get(named.unit) if named.unit is not None else None
-    if holder is None or named.call is not None:
+    if holder is None or (named.call is not None and not holder.is_there(facts, named.call)):
         raise Unplaced(
             Refusal(
                 named.statements[-1],

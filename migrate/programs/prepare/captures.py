@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.construction import is_constructor
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, Values, origins, roles
 from migrate.analysis.syntax import FUNCTIONS, arguments, defaults_of, line_of
@@ -176,9 +177,18 @@ def _taken(
             and isinstance(node.ctx, ast.Load)
             and not (isinstance(node, ast.Attribute) and node.attr in _SELF)
             and (unit is not program.home or (node.lineno > end and ast.unparse(node) not in names))
+            and not _is_given_prepared(facts, program.home, node, names)
             and bool((origins(facts.values(node), *_KEPT) | facts.loaders(facts.values(node))) & held)
         ):
             yield node
+
+
+def _is_given_prepared(facts: Facts, home: Unit | None, node: ast.expr, names: set[str]) -> bool:
+    """Whether an attribute is read of the object that the home sets up, to which prepare gives it."""
+    if not isinstance(node, ast.Attribute) or not is_constructor(home) or f"self.{node.attr}" not in names:
+        return False
+    owners = facts.values(node.value)
+    return bool(owners) and home.itself is not None and owners <= home.parameters.get(home.itself.arg, frozenset())
 
 
 def _is_right_raw(facts: Facts, loops: Loops, program: Program) -> bool:

@@ -212,13 +212,17 @@ class _Loop:
         """Whether a test is that of the flag (True), or its opposite."""
         if test is None:
             return None
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            inner = self._holds(test.operand, flag, subject)
-            return None if inner is None else not inner
         same = {ast.unparse(flag.test)} if self._facts.unit(flag.test) is self._loop.unit else {subject.id}
         meant = self._phases.meant(flag.test)
         same |= {ast.unparse(meant)} if self._facts.unit(meant) is self._loop.unit else set()
-        return True if ast.unparse(test) in same else _by_values(test, flag, subject)
+        if ast.unparse(test) in same:
+            return True
+        if f"not {ast.unparse(test)}" in same:  # the flag's own test is `not evaluates`
+            return False
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self._holds(test.operand, flag, subject)
+            return None if inner is None else not inner
+        return _by_values(test, flag, subject)
 
     def _iterated(self) -> ast.Name | None:
         """The name of what the loop runs over, also where that is in `bar = tqdm(enumerate(loader))`."""

@@ -503,7 +503,10 @@ main()
 
 
 def test_an_optimizer_that_is_handed_on_at_once_is_told_to_get_a_name(decide):
-    program, conversion = decide(HEAD + HANDED_ON)
+    call = "run(net, loader, optim.SGD(net.parameters(), lr=0.1))"
+    assert not decide(HEAD + HANDED_ON)[0].refusals  # it is prepared there
+
+    program, conversion = decide(HEAD + HANDED_ON.replace(call, f"for _ in range(2):\n        {call}"))
     (refusal,) = program.refusals
     assert conversion is None
     assert "has no name where it is made: it is handed on at once" in refusal.why
