@@ -185,9 +185,10 @@ def modules_of(facts: Facts, program: Program) -> set[Module]:
 
 
 def _mains(facts: Facts, program: Program) -> set[Module]:
-    """The files that a program begins in, or is entered from."""
-    starts = [] if program.start is None else [module_of(program.start), *entered_from(facts, program.start)]
-    return {program.module, *starts}
+    """The files that a program begins in, or is entered from; its training, where it has no home."""
+    if program.start is None:
+        return {program.module}.union(*(entered_from(facts, loop.unit) for loop in program.training))
+    return {program.module, module_of(program.start), *entered_from(facts, program.start)}
 
 
 def forward_draws(facts: Facts, program: Program) -> bool:

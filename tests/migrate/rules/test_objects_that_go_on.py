@@ -61,5 +61,7 @@ def test_numbers_are_those_of_one_process(convert_text, numbers_printed):
 
 
 def test_what_is_made_above_the_object_is_refused(refused_text):
-    above = "data = [DataLoader(made(32), batch_size=8)]\n    trainer = Trainer(nn.Linear(2, 1))"
-    refused_text(TRAINER.format_map({"before": above, "trained": "trainer.train(*data)"}), "MIG901", "DataLoader(made")
+    loaders = "[DataLoader(made(n), batch_size=8) for n in range(9, torch.get_num_threads() + 30)]"
+    above = f"loaders = {loaders}\n    trainer = Trainer(nn.Linear(2, 1))"
+    trained = "for loader in loaders:\n        trainer.train(loader)"
+    refused_text(TRAINER.format_map({"before": above, "trained": trained}), "MIG901", "loaders = [DataLoader")

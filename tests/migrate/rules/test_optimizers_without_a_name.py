@@ -68,7 +68,6 @@ def test_numbers_are_those_of_one_process(trained, convert_text, numbers_printed
     [
         "for rate in (0.1, 0.01):\n        train(model, loader, optim.SGD(model.parameters(), lr=rate))",
         "train(model, loader, optim.SGD(model.parameters(), lr=0.1) if data else optim.Adam(model.parameters()))",
-        "trainer = Trainer(optim.SGD(model.parameters(), lr=0.1))\n    trainer.fit(model, loader)",
     ],
 )
 def test_what_is_made_otherwise_is_refused(trained, convert_text):
@@ -76,3 +75,10 @@ def test_what_is_made_otherwise_is_refused(trained, convert_text):
     report, text = convert_text(source)
     assert text == source
     assert "MIG901" in {finding.code for finding in report.findings}
+
+
+def test_what_an_object_keeps_is_prepared_in_it(convert_text):
+    kept = "trainer = Trainer(optim.SGD(model.parameters(), lr=0.1))\n    trainer.fit(model, loader)"
+    _, text = convert_text(PROGRAM.format(trained=kept))
+    assert "trainer = Trainer(optim.SGD(model.parameters(), lr=0.1))" in text
+    assert "loader, model, trainer.optimizer = accelerator.prepare(" in text
