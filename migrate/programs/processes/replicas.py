@@ -208,6 +208,8 @@ def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[R
     replicas = without_loader(program)
     if not replicas or any(True for _ in facts.calls_to(distributed.RPC)):
         return  # the processes of RPC have work of their own: that is told
+    if any(refusal.code == "MIG907" for refusal in program.refusals):
+        return  # what fills its parameters was not read: neither are its loader and its seed
     missing = chance(facts, loops, program)
     is_same = not missing or program.one_seed is not None
     found = list(_parting(facts, loops, program, replicas, trusting=is_same))
