@@ -48,11 +48,19 @@ def replaced(
                 yield Refusal(
                     node,
                     "MIG104",
-                    f"a layer of {ast.unparse(owner)} is replaced here, after that was prepared: processes would not "
-                    "share the gradients of the new one",
-                    "replace it before the first training, or make a new model and load the state of the old one",
+                    f"{_told(node, ast.unparse(owner))} here, after that was prepared: processes would not share the "
+                    "gradients of the new one",
+                    "do that before the first training, or make a new model and load the state of the old one",
                 )
                 return
+
+
+def _told(node: ast.AST, owner: str) -> str:
+    is_more = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ONE_MORE
+    return f"{owner} gets one more layer" if is_more else f"a layer of {owner} is replaced"
+
+
+_ONE_MORE = frozenset({"append", "extend", "insert"})
 
 
 def gives_layer(facts: Facts, program: Program, statement: ast.stmt, made: Collection[ast.AST]) -> bool:

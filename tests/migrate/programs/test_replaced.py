@@ -70,6 +70,17 @@ def test_a_layer_between_two_trainings_is_refused(decide, late):
     assert ["is replaced here" in refusal.why for refusal in program.refusals] == [True]
 
 
+@pytest.mark.parametrize("more", ["append(nn.Linear(2, 2))", "insert(0, nn.Linear(2, 2))"])
+def test_one_more_layer_is_told_for_what_it_is(decide, more):
+    main = MAIN.replace("Net()", "nn.Sequential(nn.Linear(2, 2))")
+    program, conversion = decide(
+        HEAD + FIT + main + f"    fit(base, loader)\n    base.{more}\n    fit(base, loader)\n\nmain()\n"
+    )
+
+    assert conversion is None
+    assert ["base gets one more layer here" in refusal.why for refusal in program.refusals] == [True]
+
+
 @pytest.mark.parametrize("late", ["inject(base)", "base.grow()", "base.fc = nn.Identity()"])
 def test_a_layer_below_all_training_is_not(decide, late):
     program, _ = decide(HEAD + FIT + MAIN + f"    fit(base, loader)\n    {late}\n    print(base)\n\nmain()\n")
