@@ -9,7 +9,7 @@ To look at such a loader, `len(loader)`, is harmless; what runs over it, or keep
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.analysis.construction import is_constructor
@@ -108,8 +108,9 @@ class _Raw:
     facts: Facts
     home: Function
     mine: set[ast.AST]
+    seen: set[tuple[Unit, str]] = field(default_factory=set)  # the parameters that have been looked at
 
-    def is_run(self, node: ast.Name, seen: frozenset[Unit] = frozenset()) -> bool:
+    def is_run(self, node: ast.Name) -> bool:
         """Whether something goes over a loader where it, or what holds it, is read.
 
         In the `__init__`, whether that is kept for later.
@@ -117,7 +118,7 @@ class _Raw:
         facts, tree = self.facts, self.facts.tree(node)
         inner, above = self._item(node, tree)
         if not origins(facts.values(inner), Role.LOADER) & self.mine:
-            return self._is_handed_on(inner, above, seen) or isinstance(above, ast.Attribute)
+            return self._is_handed_on(inner, above) or isinstance(above, ast.Attribute)
         is_wrapped = False
         while isinstance(above, ast.Call) and facts.called(above) & _RUNNING and inner in above.args:
             inner, above, is_wrapped = above, tree.parents[above], True
@@ -125,7 +126,7 @@ class _Raw:
             return is_wrapped and _is_kept(facts, node)
         is_over = isinstance(above, (ast.For, ast.AsyncFor, ast.comprehension)) and inner is above.iter
         is_out = is_over or is_wrapped or isinstance(above, (ast.Lambda, ast.Return))
-        return is_out or self._is_handed_on(inner, above, seen)
+        return is_out or self._is_handed_on(inner, above)
 
     def _item(self, node: ast.expr, tree: Tree) -> tuple[ast.expr, ast.AST]:
         """What is taken out of a container where that is read, and what stands around it."""
@@ -134,19 +135,20 @@ class _Raw:
             node, above = above, tree.parents[above]
         return node, above
 
-    def _is_handed_on(self, given: ast.expr, above: ast.AST, seen: frozenset[Unit]) -> bool:
+    def _is_handed_on(self, given: ast.expr, above: ast.AST) -> bool:
         """Whether a function of the program that is given a loader goes over it, or keeps it."""
         call = self.facts.tree(given).parents[above] if isinstance(above, ast.keyword) else above
         if not isinstance(call, ast.Call) or not _loaders(self.facts, self.facts.values(given)) & self.mine:
             return False
-        targets = (unit for unit in self.facts.targets(call) if unit is not self.home and unit not in seen)
-        return any(self._is_run_in(call, given, unit, seen | {unit}) for unit in targets)
+        return any(self._is_run_in(call, given, unit) for unit in self.facts.targets(call) if unit is not self.home)
 
-    def _is_run_in(self, call: ast.Call, given: ast.expr, unit: Function, seen: frozenset[Unit]) -> bool:
+    def _is_run_in(self, call: ast.Call, given: ast.expr, unit: Function) -> bool:
         site = next((each for each in self.facts.callers(unit) if each.node is call), None)
         names = [name for name in unit.parameter_names if site is not None and passed(site, unit, name) is given]
-        reads = [node for name in names for node in _reads(self.facts, unit, name)]
-        return not names or any(_is_kept(self.facts, node) or self.is_run(node, seen) for node in reads)
+        new = [name for name in names if (unit, name) not in self.seen]
+        self.seen.update((unit, name) for name in new)
+        reads = (node for name in new for node in _reads(self.facts, unit, name))
+        return not names or any(_is_kept(self.facts, node) or self.is_run(node) for node in reads)
 
 
 def _is_kept(facts: Facts, node: ast.Name) -> bool:
