@@ -445,4 +445,4 @@ if __name__ == "__main__":
 def test_how_many_an_option_starts_is_the_number_of_processes(convert_text, start):
     text = convert_text(SPAWNED_BY_OPTION.format(start=start))[1]
     assert 'shown = accelerator.reduce(shown, reduction="sum")\n        shown /= accelerator.num_processes\n' in text
-    assert "    run(args)\n" in text
+    assert "mp.spawn" not in text
