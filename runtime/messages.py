@@ -48,9 +48,9 @@ BUFFERS = "the exchange of buffers in a forward"
 BEGINNING = "the start of a pass over a loader"
 BATCH = "the exchange of a loader's batches"
 
-#: What may be called; the number in the message is the place in this list.
 #: A call of its own, so that the error of processes of which some bring tensors and some objects says so.
 OBJECTS = "gather_for_metrics of objects"
+#: What may be called; the number in the message is the place in this list.
 CALLS = (
     "gather", "gather_for_metrics", OBJECTS, "reduce", "pad_across_processes", "wait_for_everyone", "gather_object",
     "broadcast", "broadcast_object_list", "check_trigger", "synchronize_rng_states", "save_state", "load_state",
