@@ -86,7 +86,9 @@ def _candidates(place: Path, crew: Crew) -> tuple[list[Path], bool]:
     told = crew.tell(seen, error)
     first = told[0]
     if first.error is not None:
-        raise LoadError(f"{place} cannot be searched for checkpoints: {first.error}. Check the path.") from error
+        raise LoadError(
+            f"{place} cannot be searched for checkpoints: {first.error}. Check the path; before the first save there is none."
+        ) from error
     names, is_folder_of_them = first.value  # all machines try the same ones
     return [place / name for name in names], is_folder_of_them
 
