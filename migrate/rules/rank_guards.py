@@ -10,8 +10,8 @@
 In every spelling: `rank in (-1, 0)`, `not args.local_rank`, `is_main_process()`, LOCAL_RANK from the environment. Where
 the branch runs what all processes must enter, a prepared model or loader, it is dissolved: all come, and what is
 written in it is written once. What a model or loss sums up over the processes in each step of its training stays; it is
-handed the accelerator when it is made. Before the accelerator exists prints, seeds and what only keeps the rank
-(`args.rank = dist.get_rank()`) go by RANK, as the launcher has it (MIG117), and barriers go.
+handed the accelerator when it is made. Before the accelerator exists prints, seeds, what only keeps the rank
+(`args.rank = dist.get_rank()`) and branches that nobody waits for go by RANK, as the launcher has it (MIG117); barriers go.
 Safe: on one process that process is the main process.
 """
 
@@ -40,6 +40,8 @@ from migrate.programs.output.guards import (
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -96,7 +98,7 @@ def _mark(conversion: Conversion, draft: Draft, mark: ast.Name) -> None:
         draft.rewrite(mark, conversion.access.name(mark))
     elif is_barrier(statement):
         draft.remove(statement)
-    elif isinstance(asked, ast.Attribute) and asked.attr in _VARIABLES and _is_kept(conversion, statement):
+    elif isinstance(asked, ast.Attribute) and asked.attr in _VARIABLES and _is_right_early(conversion, statement):
         draft.rewrite(asked, draft.quoted(asked, _VARIABLES[asked.attr]))
         draft.add_import(asked, "os")
     else:
@@ -104,9 +106,20 @@ def _mark(conversion: Conversion, draft: Draft, mark: ast.Name) -> None:
         raise _refused(statement, "this asks which process it is, before the accelerator exists")
 
 
-def _is_kept(conversion: Conversion, statement: ast.stmt) -> bool:
-    """Whether a statement only keeps which process this is, or seeds by it."""
+def _is_right_early(conversion: Conversion, statement: ast.stmt) -> bool:
+    """Whether the launcher may be asked instead: a statement keeps the answer, seeds by it, or nobody waits there."""
+    if isinstance(statement, ast.If):
+        return not any(_waiting_early(conversion))
     return isinstance(statement, ast.Assign) or only_seeds(conversion.facts, statement)
+
+
+def _waiting_early(conversion: Conversion) -> Iterator[ast.stmt]:
+    """The waits before the accelerator exists, which go: nobody would wait for what one process does above them."""
+    for module in asking(conversion.facts).modules:
+        for mark in marks(module.tree):
+            if is_barrier(statement := conversion.facts.tree(mark).statement(mark)):
+                if not has_accelerator(conversion, mark):
+                    yield statement
 
 
 #: What the launcher says of a process before it has an accelerator.

@@ -121,3 +121,23 @@ def test_which_process_this_is_is_kept_above_the_accelerator(convert_text, read)
     assert f"settings.{read} = {now}\n" in text
     assert "import os\n" in text
     assert "if self.accelerator.is_main_process:" in text
+
+
+WRITES = """settings.rank = dist.get_rank()
+    if settings.rank == 0:
+        os.makedirs("out", exist_ok=True)
+        torch.save(torch.ones(1), "out/rows.pt")"""
+SAID_OF_MAIN = {"read": "is_main", "said": "dist.get_rank() == 0"}
+
+
+def test_what_the_main_process_does_above_the_accelerator_it_goes_on_doing(convert_text):
+    report, text = convert_text(ABOVE_A_TRAINER.format(**SAID_OF_MAIN, before=WRITES))
+
+    assert not report.of(Kind.LEFT)
+    assert '    if os.environ.get("RANK", "0") == "0":\n        os.makedirs("out", exist_ok=True)\n' in text
+
+
+@pytest.mark.parametrize("wait", ["dist.barrier()", "torch.distributed.barrier()"])
+def test_what_others_wait_for_above_the_accelerator_is_refused(refused_text, wait):
+    source = ABOVE_A_TRAINER.format(**SAID_OF_MAIN, before=f"{WRITES}\n    {wait}")
+    refused_text(source, "MIG113", "if settings.rank == 0:", ["before the accelerator exists"])
