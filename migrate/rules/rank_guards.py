@@ -11,7 +11,7 @@ In every spelling: `rank in (-1, 0)`, `not args.local_rank`, `is_main_process()`
 the branch runs what all processes must enter, a prepared model or loader, it is dissolved: all come, and what is
 written in it is written once. What a model or loss sums up over the processes in each step of its training stays; it is
 handed the accelerator when it is made. Before the accelerator exists prints, seeds, what only keeps the rank
-(`args.rank = dist.get_rank()`) and branches that nobody waits for go by RANK, as the launcher has it (MIG117); barriers go.
+(`args.rank = dist.get_rank()`) and branches that nobody waits for go by the launcher's RANK (MIG117), and barriers go.
 Safe: on one process that process is the main process.
 """
 
