@@ -87,7 +87,7 @@ def _candidates(place: Path, crew: Crew) -> tuple[list[Path], bool]:
     first = told[0]
     if first.error is not None:
         raise LoadError(
-            f"{place} cannot be searched for checkpoints: {first.error}. Check the path; before a first save there is none."
+            f"{place} cannot be searched for checkpoints: {first.error}. Check the path; or nothing was saved yet."
         ) from error
     names, is_folder_of_them = first.value  # all machines try the same ones
     return [place / name for name in names], is_folder_of_them
