@@ -177,7 +177,7 @@ def _taken(
             and isinstance(node.ctx, ast.Load)
             and not (isinstance(node, ast.Attribute) and node.attr in _SELF)
             and (unit is not program.home or (node.lineno > end and ast.unparse(node) not in names))
-            and not _is_given_prepared(facts, program.home, node, names)
+            and not (_is_given_prepared(facts, program.home, node, names) and not _is_wrapped(facts, node, held))
             and bool((origins(facts.values(node), *_KEPT) | facts.loaders(facts.values(node))) & held)
         ):
             yield node
@@ -189,6 +189,11 @@ def _is_given_prepared(facts: Facts, home: Unit | None, node: ast.expr, names: s
         return False
     owners = facts.values(node.value)
     return bool(owners) and home.itself is not None and owners <= home.parameters.get(home.itself.arg, frozenset())
+
+
+def _is_wrapped(facts: Facts, node: ast.expr, held: set[ast.AST]) -> bool:
+    """Whether an expression may be something that goes over a loader which is held, as `iter(loader)` does."""
+    return any(value.origin not in held and facts.loaders(frozenset({value})) & held for value in facts.values(node))
 
 
 def _is_right_raw(facts: Facts, loops: Loops, program: Program) -> bool:
