@@ -72,8 +72,8 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     train(argparse.ArgumentParser().parse_args())
 """
-#: What needs the accelerator before the trainer makes it.
-EARLY = 'if rank == 0:\n        with open("settings.txt", "w") as f:\n            f.write(str(args))'
+#: What others wait for before the trainer makes the accelerator.
+EARLY = 'if rank == 0:\n        with open("settings.txt", "w") as f:\n            f.write(str(args))\n    dist.barrier()'
 
 
 @pytest.fixture
