@@ -73,7 +73,10 @@ if __name__ == "__main__":
     train(argparse.ArgumentParser().parse_args())
 """
 #: What others wait for before the trainer makes the accelerator.
-EARLY = 'if rank == 0:\n        with open("settings.txt", "w") as f:\n            f.write(str(args))\n    dist.barrier()'
+EARLY = """if rank == 0:
+        with open("settings.txt", "w") as f:
+            f.write(str(args))
+    dist.barrier()"""
 
 
 @pytest.fixture
