@@ -124,8 +124,17 @@ def _gives_distributed(world: World, call: ast.Call) -> bool:
 
 def _is_taken(world: World, node: ast.expr, sums: Sums) -> bool:
     """Whether rows are taken by a number, but in the loss of a training, which looks for its own among all."""
-    parent = world.facts.tree(node).parents.get(node)
-    return isinstance(parent, (ast.Slice, ast.Subscript)) and not sums.insides.is_of_training(node)
+    is_index = isinstance(world.facts.tree(node).parents.get(node), (ast.Slice, ast.Subscript))
+    return (is_index or _is_chosen_by(world, node)) and not sums.insides.is_of_training(node)
+
+
+def _is_chosen_by(world: World, node: ast.expr) -> bool:
+    """`data.shard(n, rank)`, `islice(rows, rank, None, n)`: whether a call gives the rows that a number says."""
+    call = _taker(world, node)
+    if not isinstance(call, ast.Call) or call.func is node:
+        return False
+    is_method = isinstance(call.func, ast.Attribute) and call.func.attr in distributed.CHOOSING_METHODS
+    return (is_method and not world.facts.targets(call)) or bool(world.facts.called(call) & distributed.CHOOSING)
 
 
 def _is_in_data(world: World, node: ast.AST) -> bool:

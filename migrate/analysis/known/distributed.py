@@ -28,6 +28,12 @@ PROCESS_GROUPS = frozenset(
     {"torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"}
 )
 SAMPLERS = frozenset({"torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler"})
+#: What gives those rows of some data that a number says: functions, and methods of tensors and data sets.
+CHOOSING = frozenset(
+    """itertools.islice datasets.distributed.split_dataset_by_node torch.narrow torch.select torch.index_select
+    torch.take numpy.take""".split()
+)
+CHOOSING_METHODS = frozenset("shard select skip take narrow index_select".split())
 RPC = frozenset({"torch.distributed.rpc.init_rpc"})
 LAUNCHERS = frozenset(
     """torch.multiprocessing.spawn torch.multiprocessing.start_processes torch.multiprocessing.spawn.spawn

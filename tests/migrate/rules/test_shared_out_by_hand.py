@@ -5,8 +5,10 @@ import pytest
 from migrate.report.model import Kind
 
 SOURCE = """
+import itertools
 import os
 import torch
+from datasets import load_dataset
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -39,6 +41,10 @@ BY_HAND = {  # what shares out, the data set, and the line that is told
     "a list of rows": ("mine = list(range(rank, 32, world))\n    x, y = x[mine], y[mine]", ALL, "x[mine]"),
     "bounds that a function is handed": ("x = part(x, rank * 16, rank * 16 + 16)", ALL, "rows[first:last]"),
     "bounds that a function is handed by name": ("x = part(x, last=9, first=16 * rank)", ALL, "rows[first:last]"),
+    "every n-th of a stream": ("x = torch.stack([*itertools.islice(x, rank, None, world)])", ALL, "itertools.islice("),
+    "a shard": ("corpus = load_dataset('csv').shard(num_shards=world, index=rank)", "corpus", ".shard("),
+    "a part that a method gives": ("x, y = x.narrow(0, rank * 16, 16), y[:16]", ALL, "x.narrow("),
+    "chosen rows": ("corpus = load_dataset('csv').select(range(rank, 32, world))", "corpus", ".select("),
     "bounds of two names": ("a, b = rank * 16, rank * 16 + 16\n    x, y = x[a:b], y[a:b]", ALL, "x[a:b]"),
 }
 NOT_BY_HAND = {
