@@ -46,7 +46,14 @@ _BESIDE = {
 
 
 def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings) -> Iterator[Refusal]:
-    """Why the modules cannot be made ready."""
+    """Why the modules cannot be made ready; what is computed of a rank says so where nothing plainer does."""
+    plain = list(_plain(world, sums, dealing, gatherings))
+    yield from plain
+    if not plain and not sums.stay:
+        yield from computed_shares(world, dealing, sums)
+
+
+def _plain(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings) -> Iterator[Refusal]:
     yield from shares(world, dealing, sums)
     if not sums.has_loaders:
         yield from lost_shares(world)
@@ -57,8 +64,6 @@ def obstacles(world: World, sums: Sums, dealing: Dealing, gatherings: Gatherings
     if not sums.stay:
         yield from turns(world)
     yield from _talking(world, sums, gatherings)
-    if not sums.stay:
-        yield from computed_shares(world, dealing, sums)
 
 
 def _talking(world: World, sums: Sums, gatherings: Gatherings) -> Iterator[Refusal]:

@@ -170,7 +170,7 @@ def _accelerator_spot(
             if earliest <= at:
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
             between = top[at + 1 : earliest]
-            is_blind = any(map(makes_visible, between))
+            is_blind = any(map(makes_visible, between)) and not _is_used(choice, between)
             if told <= at and at and not is_blind and _is_read(choice, between):
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
             _check_later(choice, names_needed(arguments) if told > at else VISIBLE, between)
@@ -218,6 +218,11 @@ def _is_read(choice: Choice, block: list[ast.stmt]) -> bool:
     """Whether statements ask for the device."""
     nodes = (node for statement in block for node in ast.walk(statement) if isinstance(node, ast.expr))
     return any(same_name(node, choice.target) for node in nodes)
+
+
+def _is_used(choice: Choice, block: list[ast.stmt]) -> bool:
+    """Whether statements do something with the device, and not only look at it."""
+    return any(_is_read(choice, [each]) and any(isinstance(n, ast.Call) for n in ast.walk(each)) for each in block)
 
 
 def _is_first(facts: Facts, program: Program, choice: Choice) -> bool:

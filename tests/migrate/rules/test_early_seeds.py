@@ -61,6 +61,12 @@ def test_the_launcher_says_by_which_process_they_go(convert_text, seeded):
     assert "\nimport os\n" in f"\n{result}"
 
 
-@pytest.mark.parametrize("seeded", ["noise = torch.rand(4) * dist.get_rank()", "name = ['a', 'b'][dist.get_rank()]"])
+@pytest.mark.parametrize("seeded", ["torch.set_num_threads(1 + dist.get_rank())", "name = ['a', 'b'][dist.get_rank()]"])
 def test_what_else_goes_by_the_rank_there_is_refused(refused_text, seeded):
     refused_text(source(seeded), "MIG113", seeded)
+
+
+def test_what_is_computed_by_it_is_computed_by_what_the_launcher_says(convert_text):
+    _, result = convert_text(source("noise = torch.rand(4) * dist.get_rank()"))
+
+    assert 'noise = torch.rand(4) * int(os.environ.get("RANK", "0"))\n' in result
