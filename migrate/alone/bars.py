@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from migrate.alone.quantities import RANKS
 from migrate.analysis.known.output import PRINT
 from migrate.analysis.known.progress import BARS, RANGE_BARS
-from migrate.analysis.syntax import same, walk
-from migrate.programs.values.sources import passed
+from migrate.analysis.syntax import loads, same
+from migrate.programs.values.handed_as import handed_as
 
 if TYPE_CHECKING:
     from migrate.alone.world import World
@@ -27,20 +27,13 @@ def is_only_shown(world: World, node: ast.expr) -> bool:
     facts = world.facts
     calls = [above for above in itertools.islice(facts.tree(node).up(node), 2) if isinstance(above, ast.Call)]
     targets = [(call, unit) for call in calls[:1] for unit in facts.targets(call)]
-    handed = [
-        (unit, name)
-        for call, unit in targets
-        for each in facts.callers(unit)
-        for name in unit.parameter_names
-        if each.node is call and passed(each, unit, name) is node
-    ]
+    handed = [(unit, name) for call, unit in targets for name in handed_as(call, unit, node)]
     return bool(handed) and len(handed) == len(targets) and all(_is_shown_there(world, *each) for each in handed)
 
 
 def _is_shown_there(world: World, unit: Function, name: str) -> bool:
     """Whether all that a function does with a parameter, which holds a rank, is to say what is shown."""
-    read = [n for n in walk(unit.node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
-    return all(world.quantity(each) in RANKS and _is_shown(world, each) for each in read)
+    return all(world.quantity(each) in RANKS and _is_shown(world, each) for each in loads(unit.node, name))
 
 
 def _is_shown(world: World, node: ast.expr) -> bool:

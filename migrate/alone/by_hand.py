@@ -14,10 +14,10 @@ from migrate.alone.bars import is_only_shown
 from migrate.alone.quantities import RANKS
 from migrate.analysis.known import distributed
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import LOOPS, walk
+from migrate.analysis.syntax import LOOPS, loads
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
-from migrate.programs.values.sources import passed
+from migrate.programs.values.handed_as import handed_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,9 +39,9 @@ _DEEPEST = 6  # variables, one made of the other
 def shares(world: World, dealing: Dealing, sums: Sums) -> Iterator[Refusal]:
     """`Data(rank, world_size)`, `files[rank::world_size]`."""
     for node in _ranks(world):
-        if _is_given(world, node, dealing) or _is_taken(world, node, sums) or _is_in_data(world, node):
-            if not is_only_shown(world, node) and not _stays(world, node, dealing):
-                yield Refusal(node, "MIG113", _DATA, _MAKE_ALL)
+        is_shared = _is_given(world, node) or _is_taken(world, node, sums) or _is_in_data(world, node)
+        if is_shared and not _stays(world, node, dealing) and not is_only_shown(world, node):
+            yield Refusal(node, "MIG113", _DATA, _MAKE_ALL)
 
 
 def computed_shares(world: World, dealing: Dealing, sums: Sums) -> Iterator[Refusal]:
@@ -95,7 +95,7 @@ def _ranks(world: World) -> Iterator[ast.expr]:
 
 
 def _stays(world: World, node: ast.expr, dealing: Dealing) -> bool:
-    """Whether a rank is handed to, or stands in, a sampler that is told that it is alone."""
+    """Whether a number is handed to, or stands in, a sampler that is told that it is alone."""
     return _taker(world, node) in dealing.calls or dealing.holds(node)
 
 
@@ -106,10 +106,10 @@ def _taker(world: World, node: ast.expr) -> ast.AST | None:
     return tree.parents.get(parent) if isinstance(parent, ast.keyword) else parent
 
 
-def _is_given(world: World, node: ast.expr, dealing: Dealing) -> bool:
+def _is_given(world: World, node: ast.expr) -> bool:
     """Whether a number is handed to a data set or a sampler, but for those that give way."""
     call = _taker(world, node)
-    if not isinstance(call, ast.Call) or call in dealing.calls:
+    if not isinstance(call, ast.Call):
         return False
     made = roles(world.facts.values(call)) & {Role.DATASET, Role.SAMPLER}
     return bool(made) and not world.facts.called(call) & distributed.SAMPLERS and not _gives_distributed(world, call)
@@ -154,10 +154,10 @@ def _computed(world: World, node: ast.expr, dealing: Dealing, sums: Sums) -> Ite
     unseen = [(made, 0) for made in _made_of(world, node)]
     while unseen:
         made, depth = unseen.pop()
-        if made in seen or id(made) in world.dead or dealing.holds(made):
+        if made in seen or id(made) in world.dead or _stays(world, made, dealing):
             continue
         seen.add(made)
-        if _is_given(world, made, dealing) or _is_taken(world, made, sums):
+        if _is_given(world, made) or _is_taken(world, made, sums):
             yield made, _DATA, _MAKE_ALL
         elif _is_gone_over(world, made):
             yield made, _WORK, _DO_ALL
@@ -195,24 +195,13 @@ def _named(world: World, node: ast.expr) -> Iterator[ast.expr]:
             yield from _reads(world, target)
     elif isinstance(call := _taker(world, node), ast.Call):
         for unit in world.facts.targets(call):
-            yield from _read_there(world, call, unit, node)
+            for name in handed_as(call, unit, node):
+                yield from loads(unit.node, name)
 
 
 def _reads(world: World, target: ast.expr) -> Iterator[ast.Name]:
     """Where the scope of a variable reads it."""
-    return _loads(world.facts.tree(target).function(target), target.id) if isinstance(target, ast.Name) else iter(())
-
-
-def _read_there(world: World, call: ast.Call, unit: Function, node: ast.expr) -> Iterator[ast.Name]:
-    """Where a function reads the parameter that a call hands a number over for."""
-    for each in world.facts.callers(unit):
-        for name in unit.parameter_names if each.node is call else ():
-            if passed(each, unit, name) is node:
-                yield from _loads(unit.node, name)
-
-
-def _loads(scope: ast.AST, name: str) -> Iterator[ast.Name]:
-    return (n for n in walk(scope) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
+    return loads(world.facts.tree(target).function(target), target.id) if isinstance(target, ast.Name) else iter(())
 
 
 def _is_gone_over(world: World, node: ast.expr) -> bool:

@@ -163,11 +163,16 @@ def jumps(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from (jump for jump in jumps(inner) if isinstance(jump, ast.Return) or not is_round)
 
 
+def loads(scope: ast.AST, name: str) -> Iterator[ast.Name]:
+    """Where some code reads a name."""
+    return (n for n in walk(scope) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
+
+
 def runs_after(statement: ast.AST) -> list[ast.stmt]:
     """The `else` of a loop that nothing breaks off: it runs when the loop is over, as if it stood below it."""
-    if not isinstance(statement, LOOPS) or any(isinstance(jump, ast.Break) for jump in jumps(statement.body)):
+    if not isinstance(statement, LOOPS) or not statement.orelse:
         return []
-    return statement.orelse
+    return [] if any(isinstance(jump, ast.Break) for jump in jumps(statement.body)) else statement.orelse
 
 
 def rounds(loop: ast.AST) -> Nodes:

@@ -17,7 +17,7 @@ from migrate.analysis.known.progress import BARS
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
-from migrate.programs.values.sources import passed
+from migrate.programs.values.handed_as import handed_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -143,8 +143,7 @@ class _Raw:
         return any(self._is_run_in(call, given, unit) for unit in self.facts.targets(call) if unit is not self.home)
 
     def _is_run_in(self, call: ast.Call, given: ast.expr, unit: Function) -> bool:
-        site = next((each for each in self.facts.callers(unit) if each.node is call), None)
-        names = [name for name in unit.parameter_names if site is not None and passed(site, unit, name) is given]
+        names = handed_as(call, unit, given)
         new = [name for name in names if (unit, name) not in self.seen]
         self.seen.update((unit, name) for name in new)
         reads = (node for name in new for node in _reads(self.facts, unit, name))

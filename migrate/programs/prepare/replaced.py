@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
     from migrate.programs.stages import Stages
 
+_ONE_MORE = frozenset({"append", "extend", "insert"})
+
 
 def replaced(
     facts: Facts, loops: Loops, program: Program, units: Collection[Unit], stages: Stages
@@ -58,9 +60,6 @@ def replaced(
 def _told(node: ast.AST, owner: str) -> str:
     is_more = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ONE_MORE
     return f"{owner} gets one more layer" if is_more else f"a layer of {owner} is replaced"
-
-
-_ONE_MORE = frozenset({"append", "extend", "insert"})
 
 
 def gives_layer(facts: Facts, program: Program, statement: ast.stmt, made: Collection[ast.AST]) -> bool:

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import keyword_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.values.assigned import parted
 from migrate.programs.values.sources import Sources, passed
@@ -129,9 +129,9 @@ def _item_is_number(facts: Facts, node: ast.Subscript, depth: int) -> bool | Non
 def _is_option(facts: Facts, node: ast.Attribute) -> bool:
     """`args.steps` of `add_argument("--steps", type=int)`: what the command line turns into a number."""
     option = facts.once(Sources).option(node)
-    said = {keyword.arg: keyword.value for keyword in option.keywords} if option is not None else {}
-    kind = said.get("type")
-    return kind is not None and facts.names(kind) <= _NUMBER_CALLS and bool(facts.names(kind))
+    kind = keyword_of(option, "type") if option is not None else None
+    names = facts.names(kind.value) if kind is not None else frozenset()
+    return bool(names) and names <= _NUMBER_CALLS
 
 
 def _call_is_number(facts: Facts, node: ast.Call, depth: int) -> bool | None:
