@@ -25,13 +25,15 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import first_line, last_line
+from migrate.launching.captured import Prepared, captured
 from migrate.launching.names import bound, mentioned, needed, reached, touched
+from migrate.launching.own_device import brought
 from migrate.launching.refusal import NotStarted
 from migrate.launching.text import INDENT, replaced
 from migrate.launching.view import IMPORTS, Region, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 LAUNCHER = "notebook_launcher"
 #: What only the kernel has.
@@ -39,6 +41,7 @@ _OF_THE_KERNEL = frozenset({"display", "get_ipython", "In", "Out"})
 #: What sees names as they are in the module, and would see those of a function.
 _SEES_NAMES = frozenset({"exec", "eval", "globals", "locals", "vars"})
 _WITH_STATE = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER})  # what comes back by its state dict
+_BESIDE = frozenset({Role.SCHEDULER})  # what goes on with the objects that are prepared, as with the prepared ones
 _NOT_WANTED = frozenset({Role.LOADER, Role.DATASET, Role.SAMPLER})
 _APART = "Move it into a cell of its own, or convert without --notebook-launcher."
 _INSIDE = "Do it in the cell that trains, or convert without --notebook-launcher."
@@ -95,9 +98,9 @@ class _Start:
         self._region = region
         self._roles = roles
         self._statements = region.statements
-        self._reach = reached(mentioned(self._statements), view.uses)
+        self._reach = reached(mentioned(self._statements) | self._classes({view.accelerator, *view.devices}), view.uses)
         self._check()
-        self._setup = self._needed_setup()
+        self._setup = [*self._needed_setup(), *self._brought(), *self._counted_again()]
         self._body = [*ast.parse("\n".join(self._setup)).body, *self._statements]
 
     def change(self) -> tuple[int, int, list[str]]:
@@ -191,6 +194,49 @@ class _Start:
                 if other not in self._view.setup and (again := bound([other]) & set(names)):
                     raise self._refused(f"`{min(again)}` is given another value after it is prepared", _INSIDE, other)
 
+    def _above(self, below: ast.stmt | None = None) -> list[ast.stmt]:
+        """What the notebook's own process runs above the cell, below a statement."""
+        first = first_line(below) if below is not None else 0
+        return [node for node in self._view.own if first < first_line(node) < first_line(self._statements[0])]
+
+    def _prepared(self) -> dict[str, ast.stmt]:
+        """The names that are prepared above, each with the first statement that does."""
+        above = [node for node in self._view.setup if self._view.is_prepare(node)]
+        above = [node for node in above if first_line(node) < first_line(self._statements[-1])]
+        return {name: node for node in reversed(above) for name in bound([node])}
+
+    def _read(self) -> set[str]:
+        """The names of which the cell reads the value from before, but for what is prepared."""
+        others = {self._view.accelerator, *self._prepared(), *self._view.devices, *self._view.modules}
+        return needed(self._statements, self._view.uses) - others
+
+    def _brought(self) -> list[str]:
+        """What cells above have moved to the device of the notebook's own process, on that of each."""
+        names, other = brought(self._above(), self._view.devices, self._read(), self._view.device_needed)
+        if other is not None:
+            device = min(self._view.devices)
+            raise self._refused(f"`{device}` is used in the notebook's own process, which has none", _INSIDE, other)
+        return [f"{name} = {name}.to({self._view.accelerator}.device)" for name in names]
+
+    def _counted_again(self) -> list[str]:
+        """What cells above have counted of a loader that each process has its share of."""
+        prepared = self._prepared()
+        if not prepared:
+            return []
+        loaders = {name for name in prepared if Role.LOADER in self._roles(name)}
+        first = min(prepared.values(), key=first_line)
+        found = captured(
+            self._above(first),
+            Prepared(frozenset(prepared), frozenset(loaders), self._view.accelerator),
+            {name for name in self._read() if not self._roles(name) or not self._roles(name) <= _BESIDE},
+            self._view.definitions,
+            self._view.modules,
+        )
+        if found.raw is not None:
+            node, name = found.raw
+            raise self._refused(f"`{name}` is made of what each process has prepared for itself", _INSIDE, node)
+        return [self._view.text.source(node) for node in found.again]
+
     # --- names ------------------------------------------------------------------------------------------------------
 
     def _shared(self) -> set[str]:
@@ -206,7 +252,7 @@ class _Start:
         for name, node in definitions.items():
             changed |= touched([node]) & self._view.uses[name]
         read = needed(later, self._view.uses) & changed
-        own = {*self._view.definitions, *self._view.bound_to_processes, *self._constants()}
+        own = {*self._view.definitions, *self._view.bound_to_processes.names, *self._view.devices, *self._constants()}
         own |= bound(node for node in self._view.cells if isinstance(node, IMPORTS))
         found = sorted(name for name in read - own if not self._roles(name) or not self._roles(name) <= _NOT_WANTED)
         for name in found:
@@ -272,7 +318,8 @@ class _Start:
             raise self._refused("two statements share a line", _APART)
         if any(self._view.mark in line for line in text.of(first_line(first), last_line(last))):
             raise self._refused("a line of IPython stands among what several processes run", _APART)
-        if found := self._classes():
+        needing = self._view.bound_to_processes
+        if found := {name for name in needing.names | needing.models if self._is_class(name)}:
             what = f"methods of {min(found)} use the accelerator, which is there in the function only"
             raise self._refused(what, "Hand the accelerator to them, or convert without --notebook-launcher.")
         if found := self._reach & _OF_THE_KERNEL:
@@ -284,13 +331,18 @@ class _Start:
         if any(isinstance(s, ast.ImportFrom) and s.names[0].name == "*" for s in self._statements):
             raise self._refused("a function cannot import *", "Import it in a cell above.")
         if not any(isinstance(n, (ast.For, ast.While, ast.Call)) and self._enters(n) for n in self._nodes()):
-            names = sorted(self._reach & self._view.bound_to_processes)
+            names = [*sorted(self._reach & needing.names), self._view.accelerator]
             raise self._refused(f"`{names[0]}` is used in the notebook's own process, which has none", _INSIDE)
+        for name, node in self._view.devices.items():
+            if node in self._statements and any(map(self._view.device_needed.is_asked, self._view.own)):
+                raise self._refused(f"`{name}` is chosen among what several processes run", _APART)
 
-    def _classes(self) -> set[str]:
-        """The classes that use what the accelerator gives."""
-        classes = {name for name, node in self._view.definitions.items() if isinstance(node, ast.ClassDef)}
-        return classes & self._view.bound_to_processes
+    def _classes(self, names: Collection[str]) -> set[str]:
+        """The classes that use one of some names, in a method at least: who has objects of them is not seen."""
+        return {name for name in self._view.uses if self._is_class(name) and self._view.uses[name] & {*names}}
+
+    def _is_class(self, name: str) -> bool:
+        return isinstance(self._view.definitions.get(name), ast.ClassDef)
 
     def _enters(self, node: ast.AST) -> bool:
         """Whether some code is a loop, or a call of a function that needs the accelerator."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import first_line, last_line
 from migrate.launching.alone import on_one_process
-from migrate.launching.names import DEFINITIONS, bound, globals_of, mentioned, reached
+from migrate.launching.methods import needing
+from migrate.launching.names import DEFINITIONS, bound, globals_of, mentioned
 from migrate.launching.refusal import NotStarted
-from migrate.launching.text import Text
+from migrate.launching.text import INDENT, Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from migrate.launching.methods import Needing
 
 CLASS = "Accelerator"
 IMPORTS = (ast.Import, ast.ImportFrom)
@@ -109,20 +113,64 @@ class View:
         """The names of the accelerator's device, each with the statement that gives it."""
         return {name: node for node in self.setup if self._is_device(node) for name in bound([node])}
 
+    @cached_property
+    def own_devices(self) -> Mapping[str, list[str]]:
+        """Those of them that the notebook's own process can choose as it did before, with the lines that did."""
+        found = {name: self.originals.get((self.cells[node], name), []) for name, node in self.devices.items()}
+        return {name: lines for name, lines in found.items() if lines and self._has_torch(self.devices[name])}
+
+    def _has_torch(self, node: ast.stmt) -> bool:
+        above = [each for each in self.cells if isinstance(each, IMPORTS) and first_line(each) < first_line(node)]
+        return "torch" in bound(above)
+
+    @cached_property
+    def own(self) -> tuple[ast.stmt, ...]:
+        """What the notebook's own process runs, in order, apart from definitions."""
+        started = {node for region in self.regions for node in region.statements}
+        apart = {*started, *self.setup, *self.definitions.values()}
+        return tuple(node for node in self.cells if node not in apart and not isinstance(node, IMPORTS))
+
     def kept_device(self, node: ast.stmt) -> list[str]:
-        """The lines of a device as it was chosen before, where the notebook's own process only shows it."""
-        names = [name for name, made in self.devices.items() if made is node]
-        shown = {name for other in self.spoken for name in mentioned([other]) if name in names}
-        return self.originals.get((self.cells[node], min(shown)), []) if shown else []
+        """The lines of a device as it was chosen before, where the notebook's own process uses it.
+
+        Beside several GPUs, which the processes have, that is the CPU: there the notebook's own objects stay.
+        """
+        names = sorted(name for name, made in self.devices.items() if made is node)
+        asked = [each for each in self.own if self.device_needed.is_asked(each)]
+        if not names or not asked:
+            return []
+        lines = self.originals.get((self.cells[node], names[0]), [])
+        if names[0] not in self.own_devices or all(map(_only_shows, asked)):
+            return lines
+        return [*lines, "if torch.cuda.device_count() > 1:", f'{INDENT}{names[0]} = torch.device("cpu")']
+
+    @cached_property
+    def device_needed(self) -> Needing:
+        """What works on the accelerator's device."""
+        return needing(self.text.tree, self.definitions, self.devices)
+
+    @cached_property
+    def modules(self) -> Mapping[str, str]:
+        """The names that are imported, each with the package that it comes from."""
+        found: dict[str, str] = {}
+        for node in self.cells:
+            if isinstance(node, IMPORTS):
+                of = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+                for alias in node.names:
+                    found[(alias.asname or alias.name).partition(".")[0]] = (of or alias.name).partition(".")[0]
+        return found
 
     @cached_property
     def originals(self) -> Mapping[tuple[int, str], list[str]]:
         """The lines that gave a name its value before the conversion, by cell and name."""
         before = View(self.original, self.mark, self.package, "")
+        there = bound(self.cells) | set(dir(builtins))
         found: dict[tuple[int, str], list[str]] = {}
         for node, cell in before.cells.items():
-            if isinstance(node, ast.Assign):
-                found.update({(cell, name): before.text.source(node).split("\n") for name in bound([node])})
+            if isinstance(node, ast.Assign) or _only_assigns(node):
+                read = mentioned([node]) - bound([node])
+                lines = before.text.source(node).split("\n") if read <= there else []  # what it calls may be gone
+                found.update({(cell, name): lines for name in bound([node])})
         return found
 
     def is_prepare(self, node: ast.stmt) -> bool:
@@ -132,13 +180,13 @@ class View:
         return ast.unparse(node.value.func) == f"{self.accelerator}.prepare"
 
     @cached_property
-    def bound_to_processes(self) -> set[str]:
-        """The names that mean nothing without the accelerator: itself, its device, functions that use these."""
-        own = {self.accelerator, CLASS} - {""}
+    def bound_to_processes(self) -> Needing:
+        """What means nothing without the accelerator: itself, its device, functions and methods that use these."""
+        own = {self.accelerator, CLASS}
         for node in self.setup:
             if isinstance(node, ast.Assign) and not self.is_prepare(node):
-                own |= bound([node])
-        return own | {name for name in self.definitions if reached([name], self.uses) & own}
+                own |= bound([node]) - self.own_devices.keys()
+        return needing(self.text.tree, self.definitions, own)
 
     @cached_property
     def spoken(self) -> Mapping[ast.stmt, list[str]]:
@@ -146,8 +194,10 @@ class View:
         found: dict[ast.stmt, list[str]] = {}
         imported = bound(node for node in self.cells if isinstance(node, IMPORTS))
         for node in self.cells:
-            names = mentioned([node]) & self.bound_to_processes
+            names = mentioned([node]) & self.bound_to_processes.names
             if not names or node in self.setup or node in self.definitions.values():
+                continue
+            if self.bound_to_processes.calls(node):
                 continue
             if names == {self.accelerator} or (names <= {self.accelerator, *self.devices} and _only_shows(node)):
                 if (lines := on_one_process(self.text, node, self.accelerator, imported)) is not None:
@@ -173,7 +223,7 @@ class View:
     def _is_essential(self, node: ast.stmt) -> bool:
         if isinstance(node, IMPORTS) or node in self.definitions.values() or node in self.setup or node in self.spoken:
             return False
-        return bool(mentioned([node]) & self.bound_to_processes)
+        return self.bound_to_processes.is_asked(node)
 
     def after(self, region: Region) -> Sequence[ast.stmt]:
         """The statements below a region."""
@@ -196,6 +246,13 @@ def _only_shows(node: ast.stmt) -> bool:
             isinstance(inner, ast.Call) for argument in value.args for inner in ast.walk(argument)
         )
     return isinstance(value, ast.Name)
+
+
+def _only_assigns(node: ast.stmt) -> bool:
+    """`if torch.cuda.is_available(): device = ...`, `else: device = ...`."""
+    if not isinstance(node, ast.If):
+        return False
+    return all(isinstance(each, ast.Assign) or _only_assigns(each) for each in (*node.body, *node.orelse))
 
 
 def _is_made(node: ast.expr) -> bool:

@@ -25,7 +25,9 @@ def main() -> None:
     function, arguments = pickle.loads(contents["call"])  # noqa: S301
     _become_main(function)
     from runtime.launch.parcel import go_on, send_back  # late: found by the notebook's path
+    from runtime.launch.standing import take_on
 
+    take_on(contents["settings"])
     go_on(contents["random"])
     value = function(*arguments)
     if os.environ.get("RANK") == "0":

@@ -7,6 +7,7 @@ what they use of the notebook's variables. What cannot be sent is named by the n
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import io
 import linecache
@@ -17,10 +18,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from runtime.errors import ConfigurationError
+from runtime.launch.standing import settings
 
 _LARGEST_CELL = 2**20  # characters; more is no text that a person typed
 
@@ -37,7 +39,8 @@ def pack(function: Callable[..., Any], arguments: Sequence[Any], path: str) -> N
             call = _dumps((function, tuple(arguments)))
         except Exception as error:  # noqa: BLE001  any class may raise what it likes
             raise ConfigurationError(_unsendable(function, arguments, error)) from None
-    contents = {"path": sys.path, "argv": sys.argv, "sources": list(_cells()), "random": _random(), "call": call}
+    contents = {"path": sys.path, "argv": sys.argv, "sources": list(_cells()), "call": call}
+    contents |= {"random": _random(), "settings": settings()}
     with open(path, "wb") as file:
         pickle.dump(contents, file)
 
@@ -100,10 +103,17 @@ def _pickler(buffer: io.BytesIO, special: Callable[[Any], Any]) -> pickle.Pickle
 
     class Pickler(_cloudpickle().Pickler):  # type: ignore[misc]
         def reducer_override(self, value: Any) -> Any:
-            reduced = special(value)
+            reduced = _imported(value) if isinstance(value, ModuleType) else special(value)
             return super().reducer_override(value) if reduced is NotImplemented else reduced
 
     return Pickler(buffer)
+
+
+def _imported(module: ModuleType) -> Any:
+    """A module of a kind of its own, which pickle does not know: `torch.backends.cudnn`."""
+    name = next((name for name, each in list(sys.modules.items()) if each is module), None)
+    is_plain = type(module) is ModuleType or name is None
+    return NotImplemented if is_plain else (importlib.import_module, (name,))
 
 
 def _refused(value: Any) -> Any:

@@ -276,3 +276,33 @@ torch.rand(5)
 there = notebook_launcher(draw, num_processes=2)
 print(there == draw())
 """)["stdout"].endswith("True\n")
+
+
+def test_what_cells_have_set_of_the_process_goes_on(kernel):
+    told = kernel("""
+import logging
+import sys
+import warnings
+import numpy as np
+
+def say():
+    logging.info("rows %d", 3)
+    logging.getLogger("quiet").info("nothing")
+    warnings.warn("not shown")
+    half = torch.zeros(1).dtype, torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled()
+    return half, torch.backends.cudnn.deterministic, str(torch.tensor(1 / 3)), str(np.float64(1) / np.zeros(1))
+
+logging.basicConfig(level=logging.INFO, format="told %(message)s", stream=sys.stdout, force=True)
+logging.getLogger("quiet").setLevel(logging.ERROR)
+warnings.filterwarnings("ignore")
+torch.set_default_dtype(torch.float64), torch.set_grad_enabled(False), torch.use_deterministic_algorithms(True)
+torch.set_printoptions(precision=2)
+torch.backends.cudnn.deterministic = True
+np.seterr(all="ignore")
+there = notebook_launcher(say, num_processes=2)
+print(there == ((torch.float64, False, True), True, "tensor(0.33)", "[inf]"), there)
+""")
+    assert told["stdout"].count("told rows 3\n") == 2
+    assert "told nothing" not in told["stdout"]
+    assert "True ((torch.float64" in told["stdout"]
+    assert "not shown" not in told["stdout"] + told["stderr"]

@@ -146,7 +146,7 @@ def test_output_of_other_cells_is_that_of_one_process():
 
 
 def test_device_that_is_only_shown_is_chosen_as_before():
-    setup = SETUP.replace("losses = []", "device = accelerator.device")
+    setup = "import torch\n" + SETUP.replace("losses = []", "device = accelerator.device")
     before = setup.replace("accelerator.device", "torch.device('cuda')")
 
     first, shown, cell = _started(setup, "accelerator.print(device)", STEP, original=[before, "print(device)", STEP])
@@ -207,13 +207,150 @@ REFUSED = {
         "x = y.to(device)",
         STEP,
     ],
-    "methods of Net use the accelerator": ["class Net:\n    def act(self):\n        accelerator.wait()", SETUP, STEP],
+    "methods of Net use the accelerator": [
+        "class Net:\n    def forward(self, x):\n        accelerator.wait()",
+        SETUP,
+        STEP,
+    ],
+    "methods of Buffer use the accelerator": [
+        "class Buffer:\n    def __len__(self):\n        return accelerator.num_processes",
+        SETUP,
+        STEP,
+    ],
+    "`accelerator` is used in the notebook's own process": [
+        "class Net:\n    def act(self):\n        accelerator.wait()",
+        SETUP,
+        STEP,
+        "net.act()",
+    ],
+    "`batches` is made of what each process has prepared for itself": [
+        SETUP,
+        "batches = iter(loader)",
+        STEP.replace("in loader", "in batches"),
+    ],
+    "`diffusion` is made of what each process has prepared": [
+        "class Diffusion:\n    def loss(self, x):\n        return self.net(x)",
+        SETUP,
+        "diffusion = Diffusion(model)",
+        STEP.replace("model(x)", "diffusion.loss(x)"),
+    ],
+    "`schedule` is made of what each process has prepared": [
+        SETUP,
+        "steps = len(loader)\nschedule = rates(steps)",
+        f"{STEP}\n    schedule.next()",
+    ],
     "`model` is given another value after it is prepared": [SETUP, "model = Net()", STEP],
     "`optimizer` is made here": [SETUP, f"{STEP}\noptimizer = SGD(accelerator.device)", "optimizer.step()"],
     "make an accelerator each": [SETUP, SETUP, STEP],
     "two statements share a line": [SETUP, "x = 3; y = accelerator.gather(x)"],
     "is prepared, and is no plain name": [SETUP.replace("model", "my.model"), STEP.replace("model", "my.model")],
 }
+
+
+OWN_DEVICE = "device = torch.device('cuda')"
+BESIDE_GPUS = f"""\
+{OWN_DEVICE}
+if torch.cuda.device_count() > 1:
+    device = torch.device("cpu")"""
+
+
+def _on_devices(*cells, chosen=OWN_DEVICE):
+    """The cells after a setup that chooses a device, which the notebook did by `chosen`."""
+    setup = f"import torch\n{SETUP}\ndevice = accelerator.device"
+    before = setup.replace("device = accelerator.device", chosen)
+    return _started(setup, *cells, original=[before, *cells])
+
+
+@pytest.mark.parametrize(
+    "own",
+    ["x = y.to(device)", "def predict(x):\n    return x.to(device)\n\npredict(y)", "weights = load(path, device)"],
+)
+def test_the_notebooks_own_process_has_a_device_of_its_own(own):
+    first, cell, last = _on_devices(STEP, own)
+
+    assert first.endswith(BESIDE_GPUS)
+    assert "device" not in cell
+    assert last == own
+
+
+def test_device_that_functions_of_the_training_use_is_that_of_each_process():
+    make = "def noise(n):\n    return torch.randn(n).to(device)"
+
+    first, _, cell, _ = _on_devices(make, f"{STEP}\n    noise(3)", "print(noise(2))")
+
+    assert first.endswith(BESIDE_GPUS)
+    assert "    global device, loader, model, optimizer\n" in cell
+    assert "    device = accelerator.device\n" in cell
+
+
+@pytest.mark.parametrize("chosen", ["device = pick()", "if a:\n    device = 1\nelse:\n    print()\n    device = 2"])
+def test_a_device_whose_choice_is_gone_is_not_chosen_again(chosen):
+    with pytest.raises(NotStarted, match="`device` is used in the notebook's own process"):
+        _on_devices("x = y.to(device)", STEP, chosen=chosen)
+
+
+@pytest.mark.parametrize(
+    ("moved", "names"),
+    [
+        ("w = y.to(device)", ["w"]),
+        ("w = torch.ones(3, device=device).view(3, 1)", ["w"]),
+        ("w, v = y.to(device), torch.ones(1, device=device)", ["v", "w"]),
+        ("w.to(device)", ["w"]),
+        ("y = y.to(device)\nw = nn.BCELoss(weight=y)", ["w"]),
+        ("w = y.to(device)\nw = 3", []),
+        ("u = y.to(device)", []),
+    ],
+)
+def test_what_a_cell_has_moved_is_moved_for_each_process(moved, names):
+    *_, cell = _on_devices(moved, f"{STEP}\n    print(w, v)")
+
+    assert [line.split(" = ")[0].strip() for line in cell.splitlines() if ".to(accelerator.device)" in line] == names
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        "w = read(device)",  # what it is nobody knows
+        "u = y.to(device)\nw = u.sum().item() * u",
+        "w = y.to(device)\nw.requires_grad = True",  # moved once more it would have no gradients
+        "w = torch.ones(3, device=device, requires_grad=True)",
+        "w.append(y.to(device))",
+    ],
+)
+def test_what_else_cells_keep_on_the_device_is_refused(moved):
+    with pytest.raises(NotStarted, match="`device` is used in the notebook's own process"):
+        _on_devices(moved, f"{STEP}\n    print(w)")
+
+
+def test_what_counts_batches_is_counted_by_each_process():
+    *_, cell = _started(SETUP, "steps = len(loader)\nall_steps = 3 * steps", f"{STEP}\n    print(all_steps)")
+
+    assert "    steps = len(loader)\n    all_steps = 3 * steps\n" in cell
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "average = torch.optim.swa_utils.AveragedModel(model)",
+        "average = Average(model)",  # which calls nothing that it holds
+        "average = sum(p.numel() for p in model.parameters())",
+    ],
+)
+def test_what_holds_a_model_and_does_not_call_it_stays(kept):
+    cls = "class Average:\n    def update(self):\n        self.slow(self.net.parameters())\n    def slow(self): ..."
+
+    *_, cell = _started(f"import torch\n{SETUP}", cls, kept, f"{STEP}\n    average.update()")
+
+    assert "average" in cell
+
+
+def test_methods_that_need_the_accelerator_find_it():
+    cls = "class Stopper:\n    def __call__(self, x):\n        accelerator.save(x)\n    def act(self):\n        self(1)"
+
+    *_, cell, last = _started(SETUP, cls, "stop = Stopper()", f"{STEP}\n    stop(x)", "for x in data:\n    stop.act()")
+
+    assert "    global accelerator, loader, model, optimizer\n" in cell
+    assert last.startswith("def evaluation_")
 
 
 @pytest.mark.parametrize("why", REFUSED)
