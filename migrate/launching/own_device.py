@@ -12,6 +12,7 @@ def training():
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads
@@ -30,14 +31,19 @@ _KEEPING = frozenset(
 )
 
 
-def brought(
-    above: Sequence[ast.stmt], devices: Collection[str], read: Collection[str], needing: Needing
-) -> tuple[list[str], ast.stmt | None]:
-    """The names that statements have moved to a device, of those that are read later; `needing`: what works on one.
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What statements have done on a device that is read later."""
 
-    With the first statement that puts something else there which is read later: of that it is not known what it is.
-    """
+    names: tuple[str, ...] = ()  # of tensors and modules that they have moved
+    again: tuple[ast.stmt, ...] = ()  # what asks the device alone: `use_amp = device.type == "cuda"`
+    other: ast.stmt | None = None  # the first that puts something else there, of which nothing is known
+
+
+def brought(above: Sequence[ast.stmt], devices: Collection[str], read: Collection[str], needing: Needing) -> Brought:
+    """What of some statements each process does for itself; `needing`: what works on a device."""
     found: dict[str, None] = {}
+    again: list[ast.stmt] = []
     there: set[str] = set()  # what is on the device, or made of it
     for node in above:
         made = bound([node])
@@ -47,13 +53,25 @@ def brought(
         if moved and not any(_has_gradients(each, moved) for each in above):
             found.update(dict.fromkeys(name for name in sorted(moved) if name in read))
             there |= moved
+        elif _only_asks(node, devices):
+            again += [node] if made & {*read} else []
         elif needing.is_asked(node) or reads(node) & there:
             if (made | _filled(node, there | {*devices})) & {*read}:
-                return [*found], node
+                return Brought(other=node)
             there |= made
         else:
             there -= made
-    return [*found], None
+    return Brought((*found,), (*again,))
+
+
+def _only_asks(node: ast.stmt, devices: Collection[str]) -> bool:
+    """`amp = device.type == "cuda"`, `amp = str(device).startswith("cuda")`."""
+    if not isinstance(node, ast.Assign) or not reads(node.value) <= {*devices, "str"}:
+        return False
+    calls = [each.func for each in ast.walk(node.value) if isinstance(each, ast.Call)]
+    asked = (each.attr if isinstance(each, ast.Attribute) else ast.unparse(each) for each in calls)
+    is_about = isinstance(node.value, (ast.Compare, ast.Call)) and bool(reads(node.value) & {*devices})
+    return is_about and all(name in ("str", "startswith") for name in asked)
 
 
 def _moved(node: ast.stmt, devices: Collection[str], there: Collection[str]) -> Iterator[str]:

@@ -100,7 +100,8 @@ class _Start:
         self._statements = region.statements
         self._reach = reached(mentioned(self._statements) | self._classes({view.accelerator, *view.devices}), view.uses)
         self._check()
-        self._setup = [*self._needed_setup(), *self._brought(), *self._counted_again()]
+        moved, counted = self._brought(), self._counted_again()
+        self._setup = [*self._needed_setup(), *moved, *counted]
         self._body = [*ast.parse("\n".join(self._setup)).body, *self._statements]
 
     def change(self) -> tuple[int, int, list[str]]:
@@ -212,11 +213,13 @@ class _Start:
 
     def _brought(self) -> list[str]:
         """What cells above have moved to the device of the notebook's own process, on that of each."""
-        names, other = brought(self._above(), self._view.devices, self._read(), self._view.device_needed)
-        if other is not None:
+        found = brought(self._above(), self._view.devices, self._read(), self._view.device_needed)
+        if (other := found.other) is not None:
             device = min(self._view.devices)
             raise self._refused(f"`{device}` is used in the notebook's own process, which has none", _INSIDE, other)
-        return [f"{name} = {name}.to({self._view.accelerator}.device)" for name in names]
+        self._reach |= mentioned(found.again)
+        again = [self._view.text.source(node) for node in found.again]
+        return [*again, *(f"{name} = {name}.to({self._view.accelerator}.device)" for name in found.names)]
 
     def _counted_again(self) -> list[str]:
         """What cells above have counted of a loader that each process has its share of."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 CLASS = "Accelerator"
 IMPORTS = (ast.Import, ast.ImportFrom)
+_NUMBER = re.compile(r"\bcuda:\d+")
+_NUMBERED = re.compile(r"\bcuda:(?!\d)|[\"']cuda[\"'],")  # which is computed: `f"cuda:{gpu}"`, `device("cuda", gpu)`
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,11 @@ class View:
     def own_devices(self) -> Mapping[str, list[str]]:
         """Those of them that the notebook's own process can choose as it did before, with the lines that did."""
         found = {name: self.originals.get((self.cells[node], name), []) for name, node in self.devices.items()}
-        return {name: lines for name, lines in found.items() if lines and self._has_torch(self.devices[name])}
+        return {
+            name: [_NUMBER.sub("cuda", line) for line in lines]  # it is there where there is one GPU
+            for name, lines in found.items()
+            if lines and self._has_torch(self.devices[name]) and not _NUMBERED.search("\n".join(lines))
+        }
 
     def _has_torch(self, node: ast.stmt) -> bool:
         above = [each for each in self.cells if isinstance(each, IMPORTS) and first_line(each) < first_line(node)]
@@ -139,10 +146,13 @@ class View:
         asked = [each for each in self.own if self.device_needed.is_asked(each)]
         if not names or not asked:
             return []
-        lines = self.originals.get((self.cells[node], names[0]), [])
         if names[0] not in self.own_devices or all(map(_only_shows, asked)):
-            return lines
-        return [*lines, "if torch.cuda.device_count() > 1:", f'{INDENT}{names[0]} = torch.device("cpu")']
+            return self.originals.get((self.cells[node], names[0]), [])
+        return [
+            *self.own_devices[names[0]],
+            "if torch.cuda.device_count() > 1:",
+            f'{INDENT}{names[0]} = torch.device("cpu")',
+        ]
 
     @cached_property
     def device_needed(self) -> Needing:

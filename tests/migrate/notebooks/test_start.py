@@ -273,6 +273,12 @@ def test_the_notebooks_own_process_has_a_device_of_its_own(own):
     assert last == own
 
 
+def test_number_of_a_gpu_does_not_choose_one_that_is_not_there():
+    first, *_ = _on_devices(STEP, "x = y.to(device)", chosen="device = torch.device('cuda:3')")
+
+    assert first.endswith(BESIDE_GPUS)
+
+
 def test_device_that_functions_of_the_training_use_is_that_of_each_process():
     make = "def noise(n):\n    return torch.randn(n).to(device)"
 
@@ -283,7 +289,9 @@ def test_device_that_functions_of_the_training_use_is_that_of_each_process():
     assert "    device = accelerator.device\n" in cell
 
 
-@pytest.mark.parametrize("chosen", ["device = pick()", "if a:\n    device = 1\nelse:\n    print()\n    device = 2"])
+@pytest.mark.parametrize(
+    "chosen", ["device = pick()", "device = f'cuda:{1}'", "if a:\n    device = 1\nelse:\n    print()\n    device = 2"]
+)
 def test_a_device_whose_choice_is_gone_is_not_chosen_again(chosen):
     with pytest.raises(NotStarted, match="`device` is used in the notebook's own process"):
         _on_devices("x = y.to(device)", STEP, chosen=chosen)
@@ -305,6 +313,13 @@ def test_what_a_cell_has_moved_is_moved_for_each_process(moved, names):
     *_, cell = _on_devices(moved, f"{STEP}\n    print(w, v)")
 
     assert [line.split(" = ")[0].strip() for line in cell.splitlines() if ".to(accelerator.device)" in line] == names
+
+
+@pytest.mark.parametrize("asked", ["amp = device.type == 'cuda'", "amp = str(device).startswith('cuda')"])
+def test_what_asks_the_device_alone_each_process_asks(asked):
+    *_, cell = _on_devices(asked, f"{STEP}\n    print(amp)")
+
+    assert cell.index("    device = accelerator.device\n") < cell.index(f"    {asked}\n") < cell.index("    for x in")
 
 
 @pytest.mark.parametrize(
