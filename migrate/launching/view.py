@@ -203,13 +203,14 @@ class View:
         """Statements that only print or write by way of the accelerator, as lines that do without it."""
         found: dict[ast.stmt, list[str]] = {}
         imported = bound(node for node in self.cells if isinstance(node, IMPORTS))
+        chosen = {name for name, node in self.devices.items() if self.originals.get((self.cells[node], name))}
         for node in self.cells:
             names = mentioned([node]) & self.bound_to_processes.names
             if not names or node in self.setup or node in self.definitions.values():
                 continue
             if self.bound_to_processes.calls(node):
                 continue
-            if names == {self.accelerator} or (names <= {self.accelerator, *self.devices} and _only_shows(node)):
+            if names == {self.accelerator} or (names <= {self.accelerator, *chosen} and _only_shows(node)):
                 if (lines := on_one_process(self.text, node, self.accelerator, imported)) is not None:
                     found[node] = lines
         return found
