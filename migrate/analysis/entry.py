@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
+from migrate.analysis import hooks
 from migrate.analysis.arguments import Arguments
 from migrate.analysis.construction import keep_arguments
 from migrate.analysis.factories import copy_for, hold_rest
@@ -12,7 +13,7 @@ from migrate.analysis.results import of_this_call
 from migrate.analysis.roles import NOTHING, Role, Value, Values, of_role
 from migrate.analysis.state import ELEMENT, OVER, Frame, State
 from migrate.analysis.syntax import gives_up, own_nodes
-from migrate.analysis.units import Call, Class, Function, FunctionNode, module_of
+from migrate.analysis.units import Class, Function, FunctionNode, module_of
 from migrate.analysis.unpacking import inside
 
 #: The name of the iterators that calls of generator functions make.
@@ -55,8 +56,9 @@ def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tup
     """Join receiver and arguments into the parameters of the function that is called; it, and all that was handed."""
     unit, caller, node = callee.unit, frame.unit, arguments.node
     assert isinstance(unit, Function)
-    if node not in unit.calls:
-        unit.calls[node] = Call(node, caller.original, callee.role is Role.METHOD, arguments.handed)
+    hooks.hand_on(unit, caller, arguments)
+    made = hooks.call_of(state, callee, arguments, frame)
+    unit.calls.setdefault(made.node, made)
     given, positional, front = {}, unit.positional, list[Values]()
     if callee.role is Role.METHOD:
         assert callee.receiver is not None

@@ -11,6 +11,7 @@ import ast
 import copy
 from typing import TypeVar, cast
 
+from migrate.analysis.hooks import calls_by_name
 from migrate.analysis.known import training
 from migrate.analysis.roles import Role, Value
 from migrate.analysis.state import MAPPING, Frame, Round, State
@@ -35,18 +36,21 @@ def copy_for(state: State, unit: Function, site: ast.Call, caller: Unit) -> Func
     `site` is the call, or what stands for it in one round of a loop.
     """
     # The layers of models are one: each has many, and nobody asks for one alone. Other callers have what is theirs.
-    is_of_layers = isinstance(caller, Function) and caller.builds_model
+    by_name = calls_by_name(unit)
+    is_of_layers = isinstance(caller, Function) and caller.builds_model and not by_name
     outer = caller if isinstance(caller, Function) and caller.of is not None and not is_of_layers else None
     first = (None if is_of_layers else site, outer)
     if unit.first is None:
         unit.first = first
-    if unit.first == first or not _is_maker(state, unit):
+    if unit.first == first or not (by_name or _is_maker(state, unit)):
         return unit
     key = (unit.node, *first)
     if key not in state.copies and (unit.copies >= _MOST or _depth(outer) >= _DEEPEST or _is_inside(unit, caller)):
+        unit.is_mixed = by_name
         return unit
     if key not in state.copies:
         state.copies[key] = _copied(state, unit, outer)
+        state.copies[key].first = first
     return state.copies[key]
 
 

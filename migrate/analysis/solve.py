@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from migrate.analysis import factories
+from migrate.analysis import factories, hooks
 from migrate.analysis.agenda import RUNS, Agenda
 from migrate.analysis.annotations import believe
 from migrate.analysis.calls import role_of
@@ -38,6 +38,7 @@ def solve(project: Project, runs: int = RUNS, known: Tables = TABLES) -> State:
     while _look_into_uncalled(state):  # an unknown object may have made more of them known
         state.agenda.run_all()
     factories.merge(state)
+    hooks.merge(state)
     return state
 
 

@@ -152,6 +152,8 @@ ROWS = (*_PROCESSES, *_WORKERS, *_PYTHON, *_TORCH, *_SEARCHES, *_COMMAND_LINES)
 COMMAND_LINES = frozenset(row.name for row in _COMMAND_LINES if isinstance(row, Calls))
 #: Of these what fills the parameters of a function from there, each by its name.
 TELLING = frozenset("fire.Fire typer.run typer.Typer().command typer.Typer().callback".split())
+#: What calls a method by a name that it is given.
+BY_NAME = "builtins.getattr"
 #: What runs a function in another process or thread.
 BESIDE = frozenset(row.name for row in (*_PROCESSES, *_WORKERS) if isinstance(row, Calls))
 #: Of these what runs it in other processes, which fill nothing of this one, and waits for what it gives, in order.

@@ -75,7 +75,7 @@ class Ground:
         """Whether nothing that is seen calls a function, or names it."""
         if not isinstance(unit, Function) or is_property(unit) or unit.name.startswith("__"):
             return False
-        return unit.name not in self.facts.once(_Read).names
+        return not self.facts.callers(unit) and unit.name not in self.facts.once(_Read).names
 
     def trains(self, unit: Unit) -> bool:
         """Whether a unit comes to a training step: to leave it early is to miss some."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import arguments, rounds, walk, writes
+from migrate.analysis.syntax import arguments, rounds, targets_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.shares.averages import Averages, Averaging
 from migrate.programs.shares.feeding import fed, fed_by
@@ -23,11 +23,11 @@ from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import holds_own, is_own, last_binding, statements_after
 from migrate.programs.values.aliases import aliases, is_made_for
 from migrate.programs.values.below import below
-from migrate.programs.values.kept import filled, place_of, root_of
+from migrate.programs.values.kept import filled, place_of, root_of, written
 from migrate.programs.values.lists import appended
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -98,13 +98,21 @@ def _joined_of_entered(facts: Facts, loop: LoopFact, accumulated: Collection[Acc
 
 
 def _flags(ground: Ground, loop: LoopFact, own: set[str]) -> set[str]:
-    """What is given a constant on a condition that one process's batch meets: `if loss < 0.1: done = True`."""
+    """What is set or counted on a condition that one process's batch meets: `if loss < 0.1: self.done = True`."""
     given = (node for node in rounds(loop.node) if isinstance(node, (ast.Assign, ast.AugAssign)))
-    constant = {name for node in given if isinstance(node.value, ast.Constant) for name in writes(node)} - own
+    targets = (target for node in given for target in targets_of(node) if _is_set_or_counted(node.value, target))
+    constant = {text for target in targets for text in written(target)} - own
     trail = Trail(ground, loop.unit, set(own), in_step=True)
     if constant:
         list(trail.over(loop.node.body))
     return trail.own & constant
+
+
+def _is_set_or_counted(value: ast.expr, target: ast.expr) -> bool:
+    """`True`, or `count + 1` for `count`."""
+    if isinstance(value, ast.BinOp) and ast.unparse(value.left) == ast.unparse(target):
+        value = value.right
+    return isinstance(value, ast.Constant)
 
 
 def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages = _NOTHING) -> Iterator[Decision]:
@@ -118,7 +126,14 @@ def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages =
 
 
 def _of_batches(facts: Facts, loop: LoopFact) -> set[str]:
-    return {node.id for node in rounds(loop.node).of(ast.Name) if is_own(facts, loop, node)}
+    return set(_own_texts(facts, loop, rounds(loop.node)))
+
+
+def _own_texts(facts: Facts, loop: LoopFact, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names and attributes among some nodes that hold something of the batches, as they are written."""
+    for node in nodes:
+        if isinstance(node, (ast.Name, ast.Attribute)) and is_own(facts, loop, node):
+            yield ast.unparse(node)
 
 
 def _fed_from_outside(ground: Ground, loop: LoopFact, name: str) -> Iterator[Decision]:
@@ -186,7 +201,7 @@ def _held(facts: Facts, loop: LoopFact, unit: Function, averaged: Averages) -> s
 def _left_behind(ground: Ground, loop: LoopFact, unit: Function, averaged: Averages) -> set[str]:
     """The same, with what it sets where such a value, or one that it is given, decides: `self.stop = True`."""
     held = _held(ground.facts, loop, unit, averaged)
-    own = held | {n.id for n in ground.facts.own(unit) if isinstance(n, ast.Name) and is_own(ground.facts, loop, n)}
+    own = held.union(_own_texts(ground.facts, loop, ground.facts.own(unit)))
     trail = Trail(ground, unit, own)
     for _ in trail.over(unit.body):
         pass
