@@ -20,7 +20,14 @@ from migrate.edits.edit import AddImport, DropAlias, Rewrite, Wrap
 from migrate.programs.along import ALONE, Along
 from migrate.programs.loops import Loops
 from migrate.programs.output.by_rank import asks_rank
-from migrate.programs.prepare.scripts import Script, asking_for_several, evaluating_for_several, may_run, sharing
+from migrate.programs.prepare.scripts import (
+    Script,
+    asking_for_several,
+    evaluating_for_several,
+    may_run,
+    sharing,
+    wrapping_for_several,
+)
 from migrate.programs.prepare.visitors import visitor
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.converting import convert, convert_script
@@ -77,9 +84,9 @@ def converted(
     left = {loop.node for loop in loops.training if (facts.file(loop.node).path, loop.node.lineno) in places}
     asking = asking_for_several(facts, {path for each in ready if each.is_apart for path in each.paths})
     left |= _entered(facts, loops, asking.values()) if asking else set()
-    evaluating = evaluating_for_several(facts, loops, left)
+    shared = evaluating_for_several(facts, loops, left) | wrapping_for_several(facts, loops, left)
     together = outcome, plan
-    for bound in (asking | evaluating, asking) if evaluating else (asking,):
+    for bound in (asking | shared, asking) if shared else (asking,):
         groups = [group for group in sharing(facts, loops, left, bound) if any(script.loops & left for script in group)]
         if not groups or facts.broken:
             continue

@@ -56,7 +56,7 @@ def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tup
     """Join receiver and arguments into the parameters of the function that is called; it, and all that was handed."""
     unit, caller, node = callee.unit, frame.unit, arguments.node
     assert isinstance(unit, Function)
-    hooks.hand_on(unit, caller, arguments)
+    hooks.hand_on(unit, caller, node, is_bound=callee.role is Role.METHOD)
     made = hooks.call_of(state, callee, arguments, frame)
     unit.calls.setdefault(made.node, made)
     given, positional, front = {}, unit.positional, list[Values]()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import callers
 from migrate.analysis.roles import Role, Value
-from migrate.analysis.syntax import own_nodes
+from migrate.analysis.syntax import LOOPS, own_nodes
 from migrate.analysis.units import Call, Function, FunctionNode, Handed
 
 if TYPE_CHECKING:
@@ -23,19 +23,25 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
 _DEEPEST = 4  # functions that hand a name on to the one that calls by it
+_LONGEST = 30  # lines
+_TRAINS = frozenset({"backward", "step"})
 
 
 def calls_by_name(unit: Function) -> bool:
     """Whether a function calls by a name that it is given, or hands it on to one that does."""
-    return unit.hands_names or bool(_by_name(unit.node))
+    return bool(unit.hands_names or _by_name(unit.node))
 
 
-def hand_on(unit: Function, caller: Unit, arguments: Arguments) -> None:
-    """Keep in mind that the caller hands the name on that it was given."""
-    if isinstance(caller, Function) and calls_by_name(unit):
-        given = (*arguments.node.args, *(keyword.value for keyword in arguments.node.keywords))
-        if any(isinstance(each, ast.Name) and each.id in _fixed(caller.node) for each in given):
-            caller.original.hands_names = True
+def hand_on(unit: Function, caller: Unit, node: ast.Call, *, is_bound: bool) -> None:
+    """Keep in mind which of its parameters a caller hands on to a function that calls by that name."""
+    if not isinstance(caller, Function) or not calls_by_name(unit) or not _only_calls(caller.node):
+        return
+    named = {keyword.arg: keyword.value for keyword in node.keywords}
+    given = zip((parameter.arg for parameter in unit.positional[int(is_bound) :]), node.args, strict=False)
+    wanted = unit.hands_names | _names_asked(unit.node)
+    for parameter, argument in (*given, *named.items()):
+        if parameter in wanted and isinstance(argument, ast.Name) and argument.id in _fixed(caller.node):
+            caller.original.hands_names.add(argument.id)
 
 
 def call_of(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Call:
@@ -61,23 +67,23 @@ def merge(state: State) -> None:
 
 def _above(state: State, unit: Function, depth: int) -> tuple[ast.Call, Unit] | None:
     """The call that gives the name, and where it stands."""
-    if unit.first is None or unit.first[0] is None:
+    site, outer = unit.first if unit.first is not None else (None, None)
+    if site is None:
         return None
-    site, outer = unit.first
     node = state.originals.get(site, site)
-    caller = outer or state.calls.get(node)
-    if not isinstance(node, ast.Call) or caller is None:
+    if not isinstance(node, ast.Call) or (caller := outer or state.calls.get(node)) is None:
         return None
     if isinstance(caller, Function) and caller.original.hands_names and depth:
         return _above(state, caller, depth - 1) or (node, caller.original)
     return node, caller.original
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _by_name(function: FunctionNode) -> dict[ast.Call, bool]:
     """The calls by a name that a function is given; and whether one may be made several times for one object."""
     asked = [node for node in own_nodes(function).of(ast.Call) if _asks(node, function)]
-    if not asked or (getattr(function, "name", "__call__") != "__call__" and function.name[:2] == "__"):
+    name = "" if isinstance(function, ast.Lambda) else function.name
+    if not asked or not _only_calls(function) or (name[:2] == "__" and name != "__call__"):  # those Python calls itself
         return {}
     names = dict(_named(function, asked))
     found = {}
@@ -88,6 +94,13 @@ def _by_name(function: FunctionNode) -> dict[ast.Call, bool]:
     return found
 
 
+@lru_cache(maxsize=1024)
+def _only_calls(function: FunctionNode) -> bool:
+    """Whether a function is short, and trains nothing itself: a training is run once for all who begin it."""
+    length = (function.end_lineno or function.lineno) - function.lineno
+    return length <= _LONGEST and not any(n.attr in _TRAINS for n in own_nodes(function).of(ast.Attribute))
+
+
 def _asks(node: ast.Call, function: FunctionNode) -> bool:
     """`getattr(each, hook)`, of a parameter that stays what it is."""
     match node:
@@ -96,7 +109,14 @@ def _asks(node: ast.Call, function: FunctionNode) -> bool:
     return False
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
+def _names_asked(function: FunctionNode) -> frozenset[str]:
+    """The parameters by which a function asks for a method."""
+    asked = (node.args[1] for node in own_nodes(function).of(ast.Call) if _asks(node, function))
+    return frozenset(name.id for name in asked if isinstance(name, ast.Name))
+
+
+@lru_cache(maxsize=1024)
 def _fixed(function: FunctionNode) -> frozenset[str]:
     """The parameters of a function that it gives no other value."""
     given = function.args
@@ -119,12 +139,6 @@ def _named(function: FunctionNode, asked: list[ast.Call]) -> Iterator[tuple[str,
 
 def _is_once(function: FunctionNode, getting: ast.Call) -> bool:
     """Whether a method is called once for each object: in no loop, or in one over the objects."""
-    loops = [
-        (node.target, node) if isinstance(node, (ast.For, ast.comprehension)) else (None, node)
-        for node in own_nodes(function)
-        if isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.comprehension))
-    ]
-    owner = getting.args[0]
-    over = [target for target, _ in loops if isinstance(target, ast.Name)]
-    is_target = isinstance(owner, ast.Name) and any(target.id == owner.id for target in over)
-    return not loops or (len(loops) == 1 and is_target)
+    loops = [node for node in own_nodes(function) if isinstance(node, (*LOOPS, ast.comprehension))]
+    targets = [node.target for node in loops if isinstance(node, (ast.For, ast.comprehension))]
+    return not loops or (len(loops) == 1 and [*map(ast.unparse, targets)] == [ast.unparse(getting.args[0])])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from migrate.analysis import settings
 from migrate.analysis.handing import index
 from migrate.analysis.iteration import iterate, iterator
 from migrate.analysis.known import distributed
 from migrate.analysis.known.table import Gives, Makes, Passes, Reads, Row
+from migrate.analysis.known.tensors import DEVICE_TEXT
 from migrate.analysis.roles import NOTHING, Role, Value, Values, texts
 from migrate.analysis.state import ANY, OVER, State
 
@@ -76,7 +78,13 @@ def _passes(state: State, row: Passes, name: str, arguments: Arguments) -> Value
 
 
 def _reads(state: State, row: Reads, name: str, arguments: Arguments) -> Values | None:
-    return _environment(arguments.at(0, "key")) or None
+    return _environment(arguments.at(0, "key")) or _told(arguments.node, arguments.at(1, "default")) or None
+
+
+def _told(node: ast.AST, default: Values) -> Values:
+    """`os.environ.get("DEVICE", "cuda")`: what the user names, or the device that is taken where nobody names one."""
+    names = all(value.role is Role.TEXT and value.name.partition(":")[0] in DEVICE_TEXT for value in default)
+    return default | settings.said(Value(Role.HOLDER, node), "device") if default and names else NOTHING
 
 
 BY_SHAPE: dict[type[Row | None], Shape] = {Makes: _makes, Gives: _gives, Passes: _passes, Reads: _reads}

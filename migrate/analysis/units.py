@@ -133,7 +133,7 @@ class Function:
     first: tuple[ast.Call | None, Function | None] | None = None  # the call that needs no copy; None: those of models
     copies: int = 0
     is_maker: bool | None = None  # whether it gives what it has made; None: not known yet
-    hands_names: bool = False  # whether it hands a name on to what calls by it (see `hooks`)
+    hands_names: set[str] = field(default_factory=set)  # parameters it hands on to what calls by a name (see `hooks`)
     is_mixed: bool = False  # whether calls of it are not told apart that give it such a name
 
     @property

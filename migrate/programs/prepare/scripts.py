@@ -12,6 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import entered_from
+from migrate.analysis.known.distributed import DATA_PARALLEL
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Function, Module
 from migrate.programs.marker import marks
 from migrate.programs.prepare.visitors import may_visit
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
-    from migrate.programs.loops import Loops
+    from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
 
 NOTHING: Mapping[Function, frozenset[Module]] = MappingProxyType({})
@@ -90,6 +92,22 @@ def evaluating_for_several(facts: Facts, loops: Loops, left: Container[ast.AST])
     units = {loop.unit for loop in loops.evaluation if isinstance(loop.unit, Function) and loop.loaders & trained}
     entered = {unit: frozenset(entered_from(facts, unit)) for unit in units}
     return {unit: modules for unit, modules in entered.items() if len(modules) > 1}
+
+
+def wrapping_for_several(facts: Facts, loops: Loops, left: Container[ast.AST]) -> dict[Function, frozenset[Module]]:
+    """The functions that put DataParallel around what a training trains that is `left`, for that and for other scripts.
+
+    With the modules that they are entered from: it goes for all of them, or stays.
+    """
+    trained = {model for loop in loops.training if loop.node in left for model in _models(facts, loops, loop)}
+    made = (use for use in facts.calls if facts.called(use.node) & DATA_PARALLEL)
+    units = {use.unit for use in made if origins(facts.values(use.node), Role.MODEL) & trained}
+    entered = {unit: frozenset(entered_from(facts, unit)) for unit in units if isinstance(unit, Function)}
+    return {unit: modules for unit, modules in entered.items() if len(modules) > 1}
+
+
+def _models(facts: Facts, loops: Loops, loop: LoopFact) -> set[ast.AST]:
+    return set[ast.AST]().union(*(facts.models_of.get(made, ()) for made in loops.trained_by(loop)))
 
 
 def sharing(

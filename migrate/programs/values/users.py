@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
 _NAME = "device"
+_ENVIRONMENT = frozenset({"os.environ.get", "os.getenv"})
 
 
 def from_user(values: Values) -> bool:
@@ -54,7 +55,7 @@ def is_users(facts: Facts, node: ast.expr, *, also_names: bool = False) -> bool:
         return True
     if isinstance(node, ast.Attribute) and node.attr == _NAME and Role.HOLDER in roles(facts.values(node.value)):
         return not facts.is_device(values) or _is_by_default(facts, node) or facts.once(_Merged).any
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+    if isinstance(node, ast.Call) and (facts.called(node) & _ENVIRONMENT or getattr(node.func, "attr", "") == "get"):
         return from_user(values) or is_told_or_chosen(facts, values)
     return from_user(values) and (also_names or isinstance(node, (ast.Call, ast.Subscript)))
 

@@ -138,6 +138,13 @@ def test_what_is_made_in_each_batch_is_still_seen(run, refused_text):
     refused_text(program(run, IN_EACH_BATCH), "MIG118", "lr_scheduler.StepLR", ["made anew here for each batch"])
 
 
+def test_an_object_that_is_handed_over_beside_the_name_is_none(refused_text):
+    source = program(HANDED_ON, IN_EACH_BATCH).replace(
+        'self.run("after_batch")', 'self.callbacks.call("after_batch", self)'
+    )
+    refused_text(source, "MIG118", "lr_scheduler.StepLR", ["made anew here for each batch"])
+
+
 @pytest.mark.parametrize("run", [AT_ONCE, HANDED_ON])
 def test_what_a_process_keeps_of_its_batches_must_not_decide(run, refused_text):
     refused_text(program(run, BY_ITS_OWN_SHARE), "MIG122", "self.scheduler.step(self.total)", ["self.total"])
