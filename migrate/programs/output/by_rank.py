@@ -15,7 +15,7 @@ from migrate.programs.output.guards import is_asked
 from migrate.programs.output.muted import only_prints as only_prints_in
 from migrate.programs.output.voice import Voice
 from migrate.programs.processes.junctions import is_elif
-from migrate.programs.values.logs import logs
+from migrate.programs.values.logs import tells_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 #: The first process, as the launcher tells it; a script that nobody launches is one.
 IS_FIRST = "os.environ.get('RANK', '0') == '0'"
-
-#: Trouble may be one process's own, and every process tells it: warnings and errors stay.
-_TOLD_BY_ONE = frozenset({"debug", "info"})
 
 
 def asks_rank(code: str) -> bool:
@@ -89,7 +86,7 @@ class ByRank:
     def _prints(self, statement: ast.stmt) -> bool:
         """Whether a statement does nothing but print or log."""
         voice, said = self._voice, statement.value if isinstance(statement, ast.Expr) else None
-        is_logged = isinstance(said, ast.Call) and self._is_logged(said)
+        is_logged = isinstance(said, ast.Call) and tells_progress(self._facts, said)
         if not (is_logged or voice.is_output(statement)) or voice.is_collective(statement):
             return False
         calls = [node for node in walk(statement) if isinstance(node, ast.Call)]
@@ -97,11 +94,7 @@ class ByRank:
         return is_quiet and not any(map(self._does_more, calls))
 
     def _is_printed(self, call: ast.Call) -> bool:
-        return self._voice.is_plain_print(call) or self._is_logged(call)
-
-    def _is_logged(self, call: ast.Call) -> bool:
-        is_told = isinstance(call.func, ast.Attribute) and call.func.attr in _TOLD_BY_ONE
-        return is_told and logs(self._facts, call)
+        return self._voice.is_plain_print(call) or tells_progress(self._facts, call)
 
     def _does_more(self, call: ast.Call) -> bool:
         """Whether a call draws, changes what others see, or writes more than what is printed."""

@@ -21,7 +21,7 @@ from migrate.programs.output.writers import Form, made_by
 from migrate.programs.processes.films import put_around, told_files
 from migrate.programs.reach.callees import reached
 from migrate.programs.values.asides import done
-from migrate.programs.values.logs import logs
+from migrate.programs.values.logs import logs, tells_progress
 from migrate.programs.values.names import is_made_up, is_opened_by_all
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ def _find_logs(conversion: Conversion, said: Speech) -> None:
         if logs(facts, use.node):
             said.logs.append(use.node)
             statement = facts.tree(use.node).statement(use.node)
-            if use.unit in (start, facts.module(statement)) and not conversion.has_accelerator_at(statement):
+            is_told = use.unit in (start, facts.module(statement)) or tells_progress(facts, use.node)
+            if is_told and not conversion.has_accelerator_at(statement):
                 said.early.append(statement)
 
 

@@ -17,9 +17,10 @@ from migrate.programs.output.folders import may_be_there
 from migrate.programs.output.muted import is_muted
 from migrate.programs.reach.callees import leading
 from migrate.programs.reach.outsiders import units_from
+from migrate.programs.values.logs import tells_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -45,13 +46,18 @@ def surroundings(conversion: Conversion, voice: Voice) -> Iterator[Outside]:
     """The units around a program that write something."""
     facts = conversion.facts
     above = _above(conversion)
+    early = set(_around(conversion, above, []))
     silent = is_muted(conversion)
-    for unit in _around(conversion, above):
+    for unit in _around(conversion, above, _made(conversion)):
         if not facts.is_editable(unit) or _is_guarded(conversion, voice, unit):
             continue
         folders = may_be_there(facts, unit)
         calls = _calls(conversion, unit, whole=unit in above)
-        heard = [call for call in calls if voice.is_heard(call) or is_command(facts, call)]
+        heard = [
+            call
+            for call in calls
+            if voice.is_heard(call) or is_command(facts, call) or (unit in early and tells_progress(facts, call))
+        ]
         said = [call for call in heard if call not in folders and not voice.is_asked(call)]
         files = [call for call in said if output.PRINT not in facts.called(call)]
         written = {facts.tree(call).statement(call): None for call in (files if silent else said)}
@@ -67,7 +73,11 @@ def is_command(facts: Facts, call: ast.Call) -> bool:
 def unnamed_speakers(conversion: Conversion, voice: Voice) -> tuple[str, ...]:
     """The files that were not named, and of which every process prints or writes something."""
     facts, silent = conversion.facts, is_muted(conversion)
-    entered = [*conversion.units, *conversion.program.outsiders, *_around(conversion, _above(conversion))]
+    entered = [
+        *conversion.units,
+        *conversion.program.outsiders,
+        *_around(conversion, _above(conversion), _made(conversion)),
+    ]
     found: set[str] = set()
     for unit in entered:
         is_of_one = isinstance(unit, Function) and voice.is_of_ones_object(unit)
@@ -94,13 +104,17 @@ def _above(conversion: Conversion) -> set[Unit]:
     return leading(facts, [call.caller for call in facts.callers(start)] if isinstance(start, Function) else [])
 
 
-def _around(conversion: Conversion, above: set[Unit]) -> list[Unit]:
+def _made(conversion: Conversion) -> Iterator[Unit]:
+    """What the program calls: models and data sets are made, mostly below the accelerator."""
+    return (target.original for use in conversion.uses for target in conversion.facts.targets(use.node))
+
+
+def _around(conversion: Conversion, above: set[Unit], besides: Iterable[Unit]) -> list[Unit]:
     """These units, the top level of the program's files, and what they call, as far as that is left alone."""
     facts = conversion.facts
     seen: set[Unit] = set()
     others = units_from(facts, *conversion.program.others)  # which speak for themselves
-    made = (target.original for use in conversion.uses for target in facts.targets(use.node))  # models, data sets
-    waiting: list[Unit] = [*above, *conversion.modules, *made]
+    waiting: list[Unit] = [*above, *conversion.modules, *besides]
     while waiting:
         unit = waiting.pop()
         if unit in seen or unit in conversion.units or unit in others:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from migrate.analysis.roles import Value
 
 _LEVELS = frozenset("debug info warning warn error critical exception log".split())
+_PROGRESS = frozenset({"debug", "info"})
 
 
 def logs(facts: Facts, call: ast.Call) -> bool:
@@ -22,6 +23,11 @@ def logs(facts: Facts, call: ast.Call) -> bool:
         return True
     made = (value.origin for value in _asked(facts, call))
     return any(isinstance(origin, ast.Call) and "logging.getLogger" in facts.called(origin) for origin in made)
+
+
+def tells_progress(facts: Facts, call: ast.Call) -> bool:
+    """The same without warnings and errors: trouble may be one process's own, and every process tells it."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _PROGRESS and logs(facts, call)
 
 
 def _asked(facts: Facts, call: ast.Call) -> Iterator[Value]:

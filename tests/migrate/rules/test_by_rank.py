@@ -214,3 +214,58 @@ def test_what_is_logged_before_there_is_an_accelerator(convert_text):
 
     assert f'    {GUARD}\n        log.info("begin")\n    log.warning("old")\n    args =' in result
     assert any("it runs before the accelerator exists" in note for note in notes(report))
+
+
+ABOVE = """
+import logging
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def get_logger(path):
+    logger = logging.getLogger()
+    logger.setLevel(logging.INFO)
+    logger.addHandler(logging.FileHandler(path))
+    logger.info("opened")
+    logger.warning("old")
+    return logger
+
+
+{top}
+def main():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    {first}
+    model = nn.Linear(2, 1).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4):
+        loss = (model(x.to(device)) - y.to(device)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        log.info("step")
+    print(len(open("log.txt").read().split("opened")) - 1, open("log.txt").read().count("begin"))
+
+
+main()
+"""
+OPENED = 'log = get_logger("log.txt")\nlog.info("begin")\n\n\n'
+
+
+def test_what_is_logged_above_the_function_that_trains(convert_text, numbers_printed, monkeypatch, tmp_path):
+    """A function that is called there logs above the accelerator, too; a file would hold it once a process."""
+    _, result = convert_text(ABOVE.format(top=OPENED, first="torch.manual_seed(0)"))
+
+    assert f'    {GUARD}\n        logger.info("opened")\n    logger.warning("old")\n' in result
+    assert f'\n{GUARD}\n    log.info("begin")\n' in result
+    monkeypatch.chdir(tmp_path)
+    assert numbers_printed(result, 2) == [1, 1]
+
+
+def test_what_is_logged_by_what_runs_below_the_accelerator_alone_needs_no_guard(convert_text):
+    top = "def begin():\n    return get_logger('log.txt')\n\n\n"
+    _, result = convert_text(ABOVE.format(top=top, first="log = begin()"))
+
+    assert "logging.disable" in result
+    assert "RANK" not in result
