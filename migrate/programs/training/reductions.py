@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
+from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Class, Function
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.assigned import assigned
@@ -81,15 +82,21 @@ def _is_divided(facts: Facts, use: Use) -> bool:
     return not any(_goes_on_whole(node, names) for node in nodes) and any(
         isinstance(tree.statement(node), (ast.Return, ast.Assign)) and _divides(facts, node, use.node, names)
         for node in nodes
-        if isinstance(node, ast.BinOp)
     )
 
 
 def _divides(facts: Facts, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
     """Whether a node divides what a call gives, or has given under a name, by the size of a batch."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or not is_size(facts, node.right):
-        return False
-    inner = list(ast.walk(node.left))
+    match node:
+        case ast.BinOp(left, ast.Div(), by) if is_size(facts, by):
+            pass
+        case ast.Call(func=ast.Attribute(left, "div" | "div_"), args=[by]) if is_size(facts, by):
+            pass
+        case ast.Call(args=[left, by]) if "torch.div" in called_by_name(facts, node) and is_size(facts, by):
+            pass
+        case _:
+            return False
+    inner = list(ast.walk(left))
     return any(n is call or (isinstance(n, ast.Name) and n.id in names) for n in inner) and not any(
         isinstance(n, ast.Attribute) and n.attr in _TAKEN_OUT for n in inner
     )
@@ -347,7 +354,18 @@ def _is_sum(facts: Facts, node: ast.expr) -> bool:
     is_of_batch = (
         bool(roles(facts.values(node)) & FROM_LOADER) or _is_unseen(facts, summed) or _has_field(facts, summed)
     )
-    return is_whole and is_of_batch and not _is_of_losses(facts, summed)
+    return is_whole and is_of_batch and not _is_of_losses(facts, summed) and not _is_mean_of_rows(facts, summed, _NEAR)
+
+
+def _is_mean_of_rows(facts: Facts, node: ast.expr, depth: int) -> bool:
+    """`error.mean(0)`, `torch.mean(error, dim=0)`: what is summed of it are the features, whatever rows there are."""
+    if isinstance(node, ast.Name) and depth > 0:
+        given = _given(facts, node)
+        return bool(given) and all(_is_mean_of_rows(facts, value, depth - 1) for value in given)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "mean":
+        return False
+    dim = argument_at(node, int("torch.mean" in called_by_name(facts, node)), "dim", "axis")
+    return isinstance(dim, ast.Constant) and dim.value == 0
 
 
 def _has_field(facts: Facts, node: ast.expr) -> bool:
