@@ -13,7 +13,7 @@ from migrate.analysis.syntax import is_none
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
 from migrate.programs.values.place import DEVICE_COUNTS
-from migrate.programs.values.sources import may_pass
+from migrate.programs.values.sources import Given, Sources, may_pass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -154,7 +154,7 @@ _DEEPEST = 4  # calls that hand a flag on, names that stand for one
 
 def asks_for_data(facts: Facts, test: ast.expr) -> bool:
     """`target is not None`, `x.is_sparse`, `torch.is_tensor(x)`: what there is to move, nothing of the device."""
-    if isinstance(test, ast.Call) and facts.called(test) & _KINDS:
+    if _asks_kind(facts, test):
         return True
     if not isinstance(test, ast.BoolOp) and any(
         isinstance(node, ast.expr) and roles(facts.values(node)) & FROM_LOADER for node in ast.walk(test)
@@ -163,6 +163,13 @@ def asks_for_data(facts: Facts, test: ast.expr) -> bool:
     return (
         isinstance(test, ast.Compare) and is_none(test.comparators[0]) and bool(roles(facts.values(test.left)) & _DATA)
     )
+
+
+def _asks_kind(facts: Facts, test: ast.expr) -> bool:
+    """`isinstance(x, Image)`, or a name of such an answer alone: `self.is_image = isinstance(model, ImageModel)`."""
+    given = facts.once(Sources).given(test) if isinstance(test, (ast.Name, ast.Attribute)) else Given((test,), True)
+    asked = [isinstance(each, ast.Call) and bool(facts.called(each) & _KINDS) for each in given.expressions]
+    return given.complete and bool(asked) and all(asked)
 
 
 def asks_for_turn(test: ast.expr) -> bool:

@@ -372,6 +372,53 @@ def test_a_flag_that_an_object_holds_is_named_whole(refused_text):
     refused_text(OF_AN_OBJECT, "MIG101", 'if self.config["gpu"]', says)
 
 
+OF_TWO_KINDS = """
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Wide(nn.Linear):
+    pass
+
+
+class Engine:
+    def __init__(self, model, optimizer, device):
+        self.model = model
+        self.optimizer = optimizer
+        self.device = device
+        self.is_wide = {kind}
+
+    def fit(self, loader):
+        for x, y in loader:
+            if self.is_wide:
+                x, y = x.to(self.device), y.to(self.device)
+                out = self.model(x)
+            else:
+                out = self.model(x + 1)
+            self.optimizer.zero_grad()
+            (out - y).pow(2).mean().backward()
+            self.optimizer.step()
+
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = Wide(3, 3).to(device)
+engine = Engine(model, optim.SGD(model.parameters(), lr=0.1), device)
+engine.fit(DataLoader(TensorDataset(data, data), batch_size=8))
+"""
+
+
+def test_what_kind_of_model_it_is_decides_about_no_gpu(convert_text):
+    _, result = convert_text(HEAD + OF_TWO_KINDS.format(kind="isinstance(model, Wide)"))
+
+    assert "Accelerator()" in result
+
+
+def test_a_kind_that_is_also_set_otherwise_may_decide(refused_text):
+    kind = "isinstance(model, Wide)\n        self.is_wide = model.bias is not None"
+    says = ["the accelerator needs self.is_wide"]
+    refused_text(HEAD + OF_TWO_KINDS.format(kind=kind), "MIG100", "self.is_wide = model.bias", says)
+
+
 READ_AMONG_IMPORTS = """
 import torch
 
