@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import first_line, last_line
 from migrate.edits.comments import are_kept, comments
-from migrate.edits.edit import Fold, Insert, Remove, Replace, Unwrap, Wrap
+from migrate.edits.edit import AddAlias, Fold, Insert, Remove, Replace, Unwrap, Wrap
 from migrate.source.address import blocks
 from migrate.unbound import unbound
 
@@ -121,9 +121,13 @@ class _Touched:
 
     def __init__(self, file: EditableFile, edits: tuple[Edit, ...], plan: Plan) -> None:
         self._file = file
-        self._statements = plan.settled(file).statements
+        settled = plan.settled(file)
+        self._statements = settled.statements
         self.lines: set[int] = set()
         self.moved: set[int] = set()
+        for address, operations in settled.nodes.items():
+            if any(isinstance(operation, AddAlias) for operation in operations):  # asked for by the file, not there
+                self.lines.update(_header(file.index.statements[address.stmt]))
         for edit in edits:
             if edit.address.stmt >= 0:
                 self._add(edit)

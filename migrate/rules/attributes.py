@@ -41,6 +41,7 @@ from migrate.programs.prepare.bypass import around_forward
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.reach.self_training import is_itself, steps
 from migrate.programs.values.checkpoints import saved
+from migrate.programs.values.logs import logs
 from migrate.rules.placing import dropped
 from migrate.rules.rule import rule
 
@@ -222,7 +223,7 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
         names = facts.called(use.node)
         if names & keep or any(value.role is Role.CLASS for value in facts.values(use.node.func)):
             continue
-        if not names and Role.WRITER not in roles(facts.receiver(use.node)):
+        if not names and Role.WRITER not in roles(facts.receiver(use.node)) and not logs(facts, use.node):
             continue
         if asked_for_module(facts, use.node, conversion.program.model_origins) or _asks_for_wrapper(facts, use.node):
             continue

@@ -38,8 +38,9 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.progress import SHOWN_BY
+from migrate.analysis.roles import Role
 from migrate.analysis.syntax import blocks, walk
-from migrate.analysis.units import Module
+from migrate.analysis.units import Function, Module
 from migrate.programs.output.asked_before import asked_before
 from migrate.programs.output.by_rank import IS_FIRST
 from migrate.programs.output.caches import caches
@@ -296,8 +297,14 @@ def _silence(conversion: Conversion, draft: Draft) -> None:
     """One voice for the standard library's logging: the other processes only report trouble."""
     home, spot = conversion.program.start, conversion.placement.accelerator
     assert home is not None
-    draft.add_import(spot.statement, "logging")
-    code = f"if not {conversion.access.of(home)}.is_main_process:\n    logging.disable(logging.INFO)"
+    if _is_logging_taken(home):
+        draft.add_import(spot.statement, "logging", "INFO")
+        draft.add_import(spot.statement, "logging", "disable")
+        silence = "disable(INFO)"
+    else:
+        draft.add_import(spot.statement, "logging")
+        silence = "logging.disable(logging.INFO)"
+    code = f"if not {conversion.access.of(home)}.is_main_process:\n    {silence}"
     if spot.where == "before":
         draft.before(spot.statement, code, spaced=spot.spaced, late=True)
     else:
@@ -306,6 +313,15 @@ def _silence(conversion: Conversion, draft: Draft) -> None:
         first, *others = warnings
         what = f"every process gives this warning{_also(first, others)}, as trouble may be one process's own"
         draft.note(first, what, "where one is enough, say it under `if accelerator.is_main_process:`")
+
+
+def _is_logging_taken(home: Unit) -> bool:
+    """Whether `logging` means something else there: `logging = make_log(path)`, `from utils import logging`."""
+    if isinstance(home, Function) and "logging" in home.names:
+        return True
+    module = home.module if isinstance(home, Function) else home
+    known = (value.role is Role.KNOWN and value.name == "logging" for value in module.names.get("logging", ()))
+    return not all(known)
 
 
 def _warnings(conversion: Conversion) -> Iterator[ast.stmt]:
