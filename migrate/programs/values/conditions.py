@@ -13,7 +13,7 @@ from migrate.analysis.syntax import is_none
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Function
 from migrate.programs.values.place import DEVICE_COUNTS
-from migrate.programs.values.sources import Given, Sources, may_pass
+from migrate.programs.values.sources import Sources, may_pass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -166,10 +166,13 @@ def asks_for_data(facts: Facts, test: ast.expr) -> bool:
 
 
 def _asks_kind(facts: Facts, test: ast.expr) -> bool:
-    """`isinstance(x, Image)`, or a name of such an answer alone: `self.is_image = isinstance(model, ImageModel)`."""
-    given = facts.once(Sources).given(test) if isinstance(test, (ast.Name, ast.Attribute)) else Given((test,), True)
-    asked = [isinstance(each, ast.Call) and bool(facts.called(each) & _KINDS) for each in given.expressions]
-    return given.complete and bool(asked) and all(asked)
+    """`isinstance(x, Image)`, or a name of such an answer about data or a model alone: `self.is_image`."""
+    if not isinstance(test, (ast.Name, ast.Attribute)):
+        return isinstance(test, ast.Call) and bool(facts.called(test) & _KINDS)
+    given = facts.once(Sources).given(test)
+    asked = [e.args[0] for e in given.expressions if isinstance(e, ast.Call) and e.args and facts.called(e) & _KINDS]
+    are_all = given.complete and len(asked) == len(given.expressions)
+    return are_all and bool(asked) and all(roles(facts.values(each)) & _DATA for each in asked)
 
 
 def asks_for_turn(test: ast.expr) -> bool:

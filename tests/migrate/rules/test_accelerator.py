@@ -413,6 +413,12 @@ def test_what_kind_of_model_it_is_decides_about_no_gpu(convert_text):
     assert "Accelerator()" in result
 
 
+def test_what_kind_of_thing_a_user_names_may_decide(refused_text):
+    says = ["the accelerator needs self.is_wide"]
+    source = HEAD + OF_TWO_KINDS.format(kind="isinstance(args.gpu, int)")
+    refused_text(source, "MIG100", "self.is_wide = isinstance", says)
+
+
 def test_a_kind_that_is_also_set_otherwise_may_decide(refused_text):
     kind = "isinstance(model, Wide)\n        self.is_wide = model.bias is not None"
     says = ["the accelerator needs self.is_wide"]
