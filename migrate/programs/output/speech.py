@@ -163,8 +163,7 @@ def _find_logs(conversion: Conversion, said: Speech) -> None:
             said.logs.append(use.node)
             statement = facts.tree(use.node).statement(use.node)
             is_told = use.unit in (start, facts.module(statement)) or tells_progress(facts, use.node)
-            if is_told and not conversion.has_accelerator_at(statement):
-                said.early.append(statement)
+            said.early += [statement] if is_told and not conversion.has_accelerator_at(statement) else []
 
 
 def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
