@@ -14,6 +14,7 @@ from migrate.programs.output.by_rank import ByRank
 from migrate.programs.output.computed import Computed, computed
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
 from migrate.programs.output.guards import is_asked, keeps
+from migrate.programs.output.logged import logged_above
 from migrate.programs.output.muted import is_muted, only_prints
 from migrate.programs.output.surroundings import Outside, is_command, surroundings, unnamed_speakers
 from migrate.programs.output.voice import Voice
@@ -21,7 +22,7 @@ from migrate.programs.output.writers import Form, made_by
 from migrate.programs.processes.films import put_around, told_files
 from migrate.programs.reach.callees import reached
 from migrate.programs.values.asides import done
-from migrate.programs.values.logs import logs, tells_progress
+from migrate.programs.values.logs import logs
 from migrate.programs.values.names import is_made_up, is_opened_by_all
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def listen(conversion: Conversion) -> Speech:
         else:
             said.films.append(statement)
     said.told = told_files(conversion.facts, conversion.program)
-    _find_logs(conversion, said)
+    said.logs += [use.node for use in conversion.speaking_uses if logs(conversion.facts, use.node)]
+    said.early += logged_above(conversion)
     _find_single(conversion, voice, said)
     _find_prints(conversion, voice, said)
     _find_written(conversion, voice, said)
@@ -153,17 +155,6 @@ def _beside(conversion: Conversion) -> set[Function]:
     calls = (use.node for use in conversion.facts.calls if use.unit in near)
     found = {unit for call in calls for unit in conversion.facts.targets(call) if unit not in conversion.units}
     return {unit for unit in found - near.keys() if conversion.facts.is_editable(unit)}
-
-
-def _find_logs(conversion: Conversion, said: Speech) -> None:
-    """What is logged: below the accelerator only one process says it, above it each."""
-    facts, start = conversion.facts, conversion.program.start
-    for use in conversion.speaking_uses:
-        if logs(facts, use.node):
-            said.logs.append(use.node)
-            statement = facts.tree(use.node).statement(use.node)
-            is_told = use.unit in (start, facts.module(statement)) or tells_progress(facts, use.node)
-            said.early += [statement] if is_told and not conversion.has_accelerator_at(statement) else []
 
 
 def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:

@@ -111,19 +111,28 @@ def _made(conversion: Conversion) -> Iterator[Unit]:
 
 def _around(conversion: Conversion, above: set[Unit], besides: Iterable[Unit]) -> list[Unit]:
     """These units, the top level of the program's files, and what they call, as far as that is left alone."""
-    facts = conversion.facts
+    others = units_from(conversion.facts, *conversion.program.others)  # which speak for themselves
+    seen = _entered(conversion, above, besides, {*conversion.units, *others})
+    left = seen - conversion.access.around.keys() - conversion.program.outsiders.keys()
+    return [unit for unit in conversion.facts.units if unit in left]
+
+
+def run_above(conversion: Conversion) -> set[Unit]:
+    """What runs on the way to the accelerator, and while the program's files are loaded, whoever else runs it."""
+    return _entered(conversion, _above(conversion), (), conversion.units)
+
+
+def _entered(conversion: Conversion, above: set[Unit], besides: Iterable[Unit], without: Container[Unit]) -> set[Unit]:
     seen: set[Unit] = set()
-    others = units_from(facts, *conversion.program.others)  # which speak for themselves
     waiting: list[Unit] = [*above, *conversion.modules, *besides]
     while waiting:
         unit = waiting.pop()
-        if unit in seen or unit in conversion.units or unit in others:
+        if unit in seen or unit in without:
             continue
         seen.add(unit)
         for call in _calls(conversion, unit, whole=unit in above):
-            waiting += [target.original for target in facts.targets(call)]
-    left = seen - conversion.access.around.keys() - conversion.program.outsiders.keys()
-    return [unit for unit in facts.units if unit in left]
+            waiting += [target.original for target in conversion.facts.targets(call)]
+    return seen
 
 
 def _calls(conversion: Conversion, unit: Unit, *, whole: bool) -> Sequence[ast.Call]:

@@ -269,3 +269,21 @@ def test_what_is_logged_by_what_runs_below_the_accelerator_alone_needs_no_guard(
 
     assert "logging.disable" in result
     assert "RANK" not in result
+
+
+BY_HAND = "for p in model.parameters():\n            p.data -= 0.1 * p.grad"
+
+
+def test_what_is_logged_above_by_what_a_refused_program_runs_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    head, rest = ABOVE.format(top=OPENED, first="torch.manual_seed(0)").split("def get_logger", 1)
+    helper, script = rest.split("\n\n\n", 1)
+    Path("helpers.py").write_text(f"import logging\n\n\ndef get_logger{helper}\n")
+    script = f"{head}from helpers import get_logger\n\n{script}"
+    Path("one.py").write_text(script)
+    Path("two.py").write_text(script.replace("optimizer.step()", BY_HAND))
+    report = run(["."], Options())
+
+    changed = {change.path: change.new.decode() for change in report.changes}
+    assert changed.keys() == {"helpers.py", "one.py"}
+    assert f'    {GUARD}\n        logger.info("opened")\n    logger.warning("old")\n' in changed["helpers.py"]
