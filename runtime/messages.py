@@ -122,7 +122,8 @@ class Received:
         if not self.is_even:
             return None
         stacked = self.stacked(index)
-        return stacked if stacked.ndim == 1 else stacked.flatten(0, 1)
+        joined = stacked if stacked.ndim == 1 else stacked.flatten(0, 1)
+        return joined.contiguous()  # one row of each is still a view of what came, and `labels.view(-1)` takes none
 
     def _span(self, rank: int, index: int) -> tuple[int, int]:
         start = self._starts[rank] + sum(aligned(_nbytes(form)) for form in self._forms[rank][:index])
@@ -209,7 +210,8 @@ def bytes_of(tensor: Tensor, device: torch.device) -> Tensor:
     tensor = tensor.detach()
     if tensor.is_conj() or tensor.is_neg():
         tensor = tensor.resolve_conj().resolve_neg()
-    return tensor.to(device).contiguous().view(-1).view(torch.uint8)
+    dense = tensor.to(device).contiguous()
+    return dense.as_strided((dense.numel(),), (1,)).view(torch.uint8)  # a single element may keep another stride
 
 
 def aligned_bytes_of(tensor: Tensor, device: torch.device) -> Tensor:

@@ -256,6 +256,20 @@ def test_gather_for_metrics_drops_what_does_not_count():
         assert results[-2:] == [["1", "2", "3"], ["1", "2", "3", "4", "5"]]
 
 
+def one_row_of_each():
+    a = Accelerator(cpu=True)
+    labels = torch.arange(6).reshape(1, 2, 3) + 6 * a.process_index
+    own = {"few": labels, "many": labels.expand(4, 2, 3).contiguous(), "numbers": labels[:, 0, 0]}
+    for call in (a.gather, a.gather_for_metrics):
+        got = call(own)
+        assert all(each.is_contiguous() for each in got.values())
+        assert got["few"].view(-1).tolist() == list(range(12))
+
+
+def test_what_is_gathered_can_be_seen_as_one_row():
+    run_ranks(one_row_of_each, 2)
+
+
 def found_in_few():
     """Rank 0 has found nothing in its samples: a list of empty lists, or of nothing at all."""
     a = Accelerator(cpu=True)
