@@ -117,7 +117,8 @@ def _said(conversion: Conversion, schedule: Schedule) -> str:
 def _beside_length(conversion: Conversion, schedule: Schedule) -> str:
     """What is to be known of one that goes by steps, since its length is measured below prepare."""
     facts, program = conversion.facts, conversion.program
-    ended = ends(facts, conversion.loops, program, Moments(facts, program, conversion.placement.stages))
+    moments = Moments(facts, program, conversion.placement.stages)
+    ended = ends(facts, conversion.loops, program, moments, schedule.steps)
     if ended and not is_made_for(facts, schedule, ended):
         what = f"the training ends by `{ast.unparse(ended[0])}`, after as many steps on N processes"
         return f"is made for the length of a loader, of which each of N processes has an N-th, and {what}"

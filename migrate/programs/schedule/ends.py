@@ -29,27 +29,28 @@ if TYPE_CHECKING:
 _PATHS = (ast.Name, ast.Attribute)
 
 
-def ends(facts: Facts, loops: Loops, program: Program, moments: Moments) -> tuple[ast.expr, ...]:
-    """What ends the training after a number of steps, whatever they hold; nothing: it ends by epochs."""
-    counted = [_own_count(facts, loops, program, loop) for loop in program.training]
+def ends(
+    facts: Facts, loops: Loops, program: Program, moments: Moments, asking: Sequence[ast.AST] = ()
+) -> tuple[ast.expr, ...]:
+    """What ends the training after a number of steps, whatever they hold; nothing: it ends by epochs.
+
+    Of several loops those count that `asking` stands in, such as the steps of a scheduler: another phase has its own end.
+    """
+    training = [loop for loop in program.training if _holds(facts, loops, loop, asking)] or program.training
+    counted = [_own_count(facts, loops, program, loop) for loop in training]
     if counted and counted[0] is not None and None not in counted:
         return (counted[0],)
-    within = [test for loop in program.training for test in _tests(facts, loops, program, moments, loop)]
+    within = [test for loop in training for test in _tests(facts, loops, program, moments, loop)]
     if not within:
         return ()
-    around = [test for loop in program.training for test in _tests_around(facts, loops, program, moments, loop)]
+    around = [test for loop in training for test in _tests_around(facts, loops, program, moments, loop)]
     return tuple(dict.fromkeys((*within, *around)))
 
 
-def for_either(
-    facts: Facts, planned: Sequence[Schedule], ended: Sequence[ast.expr], moments: Moments
-) -> Schedule | None:
-    """A scheduler that is made for the number that ends the training, or for a length measured before prepare."""
-    for schedule in planned:
-        is_early = any(False in moments.after(length) for length in schedule.measured)
-        if schedule.pace is Pace.BATCH and is_early and is_made_for(facts, schedule, ended):
-            return schedule
-    return None
+def is_for_either(facts: Facts, schedule: Schedule, ended: Sequence[ast.expr], moments: Moments) -> bool:
+    """Whether a scheduler is made for the number that ends the training, or for a length measured before prepare."""
+    is_early = any(False in moments.after(length) for length in schedule.measured)
+    return schedule.pace is Pace.BATCH and is_early and is_made_for(facts, schedule, ended)
 
 
 def is_made_for(facts: Facts, schedule: Schedule, ended: Sequence[ast.expr]) -> bool:
@@ -57,6 +58,11 @@ def is_made_for(facts: Facts, schedule: Schedule, ended: Sequence[ast.expr]) -> 
     asked = facts.once(Sources).behind(ended)
     names = {path for node in asked if isinstance(node, ast.expr) for path in _paths(node)}
     return any(path in names for node in schedule.given for path in _paths(node))
+
+
+def _holds(facts: Facts, loops: Loops, loop: LoopFact, asking: Sequence[ast.AST]) -> bool:
+    own = {loop.node, loops.taking(loop.node)}
+    return any(not own.isdisjoint(loops.around(node, facts.unit(node))) for node in asking)
 
 
 def _tests(facts: Facts, loops: Loops, program: Program, moments: Moments, loop: LoopFact) -> Iterator[ast.expr]:

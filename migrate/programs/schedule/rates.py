@@ -16,7 +16,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, origins
 from migrate.analysis.syntax import arguments, targets_of, walk
 from migrate.analysis.units import Function
 from migrate.programs.program import Refusal
-from migrate.programs.schedule.ends import ends, for_either
+from migrate.programs.schedule.ends import ends, is_for_either
 from migrate.programs.schedule.epoch_ends import is_of_all, waited_for
 from migrate.programs.schedule.groups import is_scheduled
 from migrate.programs.schedule.own_optimizers import scheduled_within
@@ -75,11 +75,12 @@ def rates(
     """What becomes of the rates that are set by a count."""
     moments = Moments(facts, program, stages)
     counts = Counts(facts, loops, program, moments)
-    ended = ends(facts, loops, program, moments)
+    written = sorted(_written(facts, program, units), key=lambda n: n.lineno)
+    ended = ends(facts, loops, program, moments, (*written, *(call for each in planned for call in each.steps)))
     refused = list(_shortened_below(facts, loops, program, units, moments))
     if program.handed is None and not ended:
         refused += _made_in_steps(facts, counts, program, units)
-    for node in sorted(_written(facts, program, units), key=lambda n: n.lineno):
+    for node in written:
         if program.handed is None and not ended and goes_on(facts, counts, node):
             refused.append(_refusal(node, "changes the rate by a step of its own at every batch"))
         elif counts.is_per_batch(node) and _is_of_own_batch(facts, program, node.value):
@@ -242,13 +243,11 @@ def counted_in_batches(
         EitherWay: the horizon may be that, and may be the number of steps after which the training ends.
     """
     moments = Moments(facts, program, stages)
-    ended = ends(facts, loops, program, moments)
-    if (either := for_either(facts, planned, ended, moments)) is not None:
-        raise EitherWay(_either(facts, either), either.measured)
     found = []
-    for schedule in planned:
-        if schedule.pace is not Pace.BATCH:
-            continue
+    for schedule in (each for each in planned if each.pace is Pace.BATCH):
+        ended = ends(facts, loops, program, moments, schedule.steps)
+        if is_for_either(facts, schedule, ended, moments):
+            raise EitherWay(_either(facts, schedule), schedule.measured)
         is_early = any(False in moments.after(length) for length in schedule.measured)
         if is_early or (schedule.horizon is Horizon.ABSOLUTE and not ended and program.handed is None):
             found.append(schedule)

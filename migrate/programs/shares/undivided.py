@@ -11,8 +11,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import DEFINITIONS, walk, writes
-from migrate.programs.values.accumulators import statements_after
-from migrate.programs.values.additions import counted
+from migrate.programs.values.accumulators import divided_already, statements_after
+from migrate.programs.values.additions import counted, grown
 from migrate.programs.values.divided import counts_batches, lengths_of
 from migrate.programs.values.rounds import are_alike
 from migrate.programs.values.sources import called_by_name
@@ -30,6 +30,8 @@ def undivided(facts: Facts, loop: LoopFact, accumulator: Accumulator) -> Iterato
     if are_alike(facts, loop.node, accumulator.after):
         return
     counters = set(counted(facts, loop.node))
+    if _is_mean_already(facts, loop, accumulator.name, counters):
+        return
     for statement in statements_after(facts, accumulator.after):
         if isinstance(statement, DEFINITIONS):
             continue
@@ -39,6 +41,17 @@ def undivided(facts: Facts, loop: LoopFact, accumulator: Accumulator) -> Iterato
                     yield node
         if accumulator.name in writes(statement):
             return
+
+
+def _is_mean_already(facts: Facts, loop: LoopFact, name: str, counters: Collection[str]) -> bool:
+    """Whether all that is added is a part of a mean: `total += loss.item() / len(loader)`."""
+    added = grown(facts, loop).get(name, [])
+    divisors = [list(divided_already([each])) for each in added]
+    return bool(added) and all(any(_counts_own(facts, loop, each, counters) for each in found) for found in divisors)
+
+
+def _counts_own(facts: Facts, loop: LoopFact, divisor: ast.expr, counters: Collection[str]) -> bool:
+    return counts_batches(facts, loop, divisor, counters) or any(lengths_of(facts, divisor))
 
 
 def _reads(node: ast.AST, name: str) -> bool:
@@ -53,7 +66,7 @@ def _is_whole(facts: Facts, loop: LoopFact, read: ast.expr, counters: Collection
     below: ast.AST = read
     for above in facts.tree(read).up(read):
         if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div) and above.left is below:
-            if counts_batches(facts, loop, above.right, counters) or any(lengths_of(facts, above.right)):
+            if _counts_own(facts, loop, above.right, counters):
                 return False
             is_divided = is_divided or not isinstance(above.right, ast.Constant)
         elif isinstance(above, ast.Call) and facts.targets(above):

@@ -56,3 +56,21 @@ def test_the_way_out_leads_out(convert_text, programs):
 
     assert "num_processes" not in result
     assert not [finding for finding in report.findings if "joined as a mean" in finding.message]
+
+
+@pytest.mark.parametrize("part", ["loss.item() / len(loader)", "1 / len(loader) * loss.item()"])
+def test_what_adds_up_to_a_mean_is_read_as_it_is(convert_text, programs, part):
+    """`total += loss.item() / len(loader)`: the mean of the shares is the whole, wherever it is shown."""
+    source = programs({"start": "total = 0.0", "step": f"total += {part}", "epoch": "print(f'{total:.4f}')"})[0]
+    report, result = convert_text(source)
+
+    assert "total = accelerator.reduce(total, reduction=\"mean\")" in result or "/ accelerator.num_processes" in result
+    assert not [finding for finding in report.findings if "joined as a mean" in finding.message]
+
+
+def test_what_adds_up_to_a_mean_in_one_place_alone_is_told(convert_text, programs):
+    both = "total += loss.item() / len(loader)\ntotal += loss.item()"
+    source = programs({"start": "total = 0.0", "step": both, "epoch": "print(f'{total:.4f}')"})[0]
+    report, _ = convert_text(source)
+
+    assert [finding for finding in report.findings if "joined as a mean" in finding.message]
