@@ -112,6 +112,16 @@ def makes_optimizer(facts: Facts, call: ast.Call) -> bool:
     return Role.OPTIMIZER in roles(facts.values(call))
 
 
+def goes_by(facts: Facts, call: ast.Call) -> list[ast.expr]:
+    """What the rate goes by that a call is given: a scheduler is told it, or an optimizer or a scheduler made with it."""
+    given = arguments(call)
+    if Role.SCHEDULER in roles(facts.receiver(call)):
+        return given
+    if facts.targets(call) or not roles(facts.values(call)) & {Role.OPTIMIZER, Role.SCHEDULER}:
+        return []
+    return [each for each in given if Role.OPTIMIZER not in roles(facts.values(each))]
+
+
 def sets_rate(statement: ast.Assign | ast.AugAssign) -> bool:
     """Whether a statement is `group["lr"] = ...`."""
     return any(

@@ -12,7 +12,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import (
     FUNCTIONS,
     LOOPS,
@@ -27,7 +27,7 @@ from migrate.analysis.syntax import (
 )
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function, Module
-from migrate.programs.processes.alike import sets_rate
+from migrate.programs.processes.alike import goes_by, sets_rate
 from migrate.programs.processes.junctions import junctions
 from migrate.programs.shares.ground import DEEPEST, Decision, is_property, root_of
 from migrate.programs.values.accumulators import statements_after
@@ -285,8 +285,8 @@ class Trail:
                 name = next(filter(None, map(self.name, given)), None)
                 if name is None:
                     continue
-                if Role.SCHEDULER in roles(self.facts.receiver(call)):
-                    yield Decision(call, f"{ast.unparse(call.func)}()", name)
+                if told := next(filter(None, map(self.name, goes_by(self.facts, call))), None):
+                    yield Decision(call, f"{ast.unparse(call.func)}()", told)
                 self._filled(call)
                 for target in self.facts.targets(call):
                     yield from self._enter(call, target)
