@@ -113,7 +113,7 @@ def makes_optimizer(facts: Facts, call: ast.Call) -> bool:
 
 
 def goes_by(facts: Facts, call: ast.Call) -> list[ast.expr]:
-    """What the rate goes by that a call is given: a scheduler is told it, or an optimizer or a scheduler made with it."""
+    """What the rate goes by that a call is given: what a scheduler is told, or a new optimizer or scheduler gets."""
     given = arguments(call)
     if Role.SCHEDULER in roles(facts.receiver(call)):
         return given

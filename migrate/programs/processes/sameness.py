@@ -20,6 +20,7 @@ from migrate.programs.chance.calls import asks_chance
 from migrate.programs.chance.seeds import forward_draws
 from migrate.programs.marker import asks_accelerator, is_of_all
 from migrate.programs.processes.answers import Answers
+from migrate.programs.processes.class_fields import is_same_field
 from migrate.programs.processes.films import is_recorder
 from migrate.programs.processes.items import Item, is_same_item, item_of, leaves
 from migrate.programs.processes.options import is_same_option
@@ -354,6 +355,8 @@ class Sameness:
             return all(map(self.gives_same, computed))
         if not found and any(cls.sets(node.attr) for cls in classes):
             return False  # in a method that only Python calls
+        if not found and is_same_field(facts, node, self.same):
+            return True
         return bool(found) or ((self.trusting or Role.INSTANCE not in roles(owners)) and self.same(node.value))
 
     def _bound(self, binding: Binding, *, value: _Asked, deep: bool) -> bool:

@@ -34,7 +34,7 @@ def ends(
 ) -> tuple[ast.expr, ...]:
     """What ends the training after a number of steps, whatever they hold; nothing: it ends by epochs.
 
-    Of several loops those count that `asking` stands in, such as the steps of a scheduler: another phase has its own end.
+    Of several loops those count that `asking` stands in, the steps of a scheduler: another phase has an end of its own.
     """
     training = [loop for loop in program.training if _holds(facts, loops, loop, asking)] or program.training
     counted = [_own_count(facts, loops, program, loop) for loop in training]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Class, Function
-from migrate.programs.training.gradients_off import without_gradients
+from migrate.programs.training.divided_losses import is_divided, trains_nothing
 from migrate.programs.values.assigned import assigned
 from migrate.programs.values.batch_size import counts_rows, is_size
 from migrate.programs.values.masks import is_mask
@@ -19,7 +19,7 @@ from migrate.programs.values.sources import called_by_name
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact
 
@@ -30,14 +30,14 @@ _WEIGHING = {"weight": "weighted by class", "ignore_index": "taken over what is 
 def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Call, str]]:
     """The losses of some units that sum, or whose mean is weighted, with what is said about each."""
     for use in facts.calls:
-        if use.unit not in units or not any(map(is_loss, facts.called(use.node))) or _trains_nothing(facts, use.node):
+        if use.unit not in units or not any(map(is_loss, facts.called(use.node))) or trains_nothing(facts, use.node):
             continue
         given = {k.arg: k.value for k in use.node.keywords if k.arg is not None}
         reduction, average = (given.get(name) for name in ("reduction", "size_average"))
         if _is(given.get("reduce"), False):
             continue
         if _is(reduction, "sum") or _is(average, False):
-            yield from () if _is_divided(facts, use) else ((use.node, _SUM),)
+            yield from () if is_divided(facts, use.node, use.unit) else ((use.node, _SUM),)
         elif not _is(reduction, "none") and (why := [told for name, told in _WEIGHING.items() if name in given]):
             yield use.node, _UNLIKE.format(why[0])
 
@@ -63,57 +63,6 @@ def _making(forward: Function) -> Iterator[Function]:
     for member in forward.owner.lookup("__init__") if forward.owner is not None else ():
         if isinstance(member.unit, Function):
             yield member.unit
-
-
-def _trains_nothing(facts: Facts, call: ast.Call) -> bool:
-    """Whether gradients are off for a loss, or it is a number at once: `F.cross_entropy(out, y).item()`."""
-    parent = facts.tree(call).parents[call]
-    return (isinstance(parent, ast.Attribute) and parent.attr in _TAKEN_OUT) or without_gradients(facts, call)
-
-
-def _is_divided(facts: Facts, use: Use) -> bool:
-    """`sum_loss(...) / x.size(0)`, also by a name: it is a mean over what the process has of the batch."""
-    tree = facts.tree(use.node)
-    statement = tree.statement(use.node)
-    if any(_divides(facts, node, use.node, set()) for node in ast.walk(statement)):
-        return True
-    names = {t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)}
-    nodes = list(facts.own(use.unit))
-    return not any(_goes_on_whole(node, names) for node in nodes) and any(
-        isinstance(tree.statement(node), (ast.Return, ast.Assign)) and _divides(facts, node, use.node, names)
-        for node in nodes
-    )
-
-
-def _divides(facts: Facts, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
-    """Whether a node divides what a call gives, or has given under a name, by the size of a batch."""
-    match node:
-        case ast.BinOp(left, ast.Div(), by) if is_size(facts, by):
-            pass
-        case ast.Call(func=ast.Attribute(left, "div" | "div_"), args=[by]) if is_size(facts, by):
-            pass
-        case ast.Call(args=[left, by]) if "torch.div" in called_by_name(facts, node) and is_size(facts, by):
-            pass
-        case _:
-            return False
-    inner = list(ast.walk(left))
-    return any(n is call or (isinstance(n, ast.Name) and n.id in names) for n in inner) and not any(
-        isinstance(n, ast.Attribute) and n.attr in _TAKEN_OUT for n in inner
-    )
-
-
-_TAKEN_OUT = ("item", "data", "detach", "tolist")
-
-
-def _goes_on_whole(node: ast.AST, names: set[str]) -> bool:
-    """`loss.backward()`, `return loss`: the sum itself is trained with."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
-        node = node.func.value
-    elif isinstance(node, ast.Return):
-        node = node.value or node
-    else:
-        return False
-    return isinstance(node, ast.Name) and node.id in names
 
 
 def is_loss(name: str) -> bool:

@@ -27,6 +27,9 @@ SUMS = {
     "divided by twice the samples": (f"loss = {SUM} / (x.size()[0] * 2)", False),
     "divided by a weight of the samples": (f"loss = {SUM} / (x.size(0) * x.sum())", True),
     "divided under a name": (f"size = len(x)\n    whole = {SUM}\n    loss = (whole + 0.1) / size", False),
+    "divided in place": (f"loss = {SUM}\n    loss = loss / len(x)", False),
+    "divided in place by a number of the user": (f"loss = {SUM}\n    loss /= 4", True),
+    "divided by what is written in front of it": (f"loss = {SUM}\n    loss /= len(x)", False),
     "divided to be shown": (f"loss = {SUM}\n    shown = loss / len(x)", True),
     "divided as a number": (f"loss = {SUM}\n    shown = loss.item() / len(x)", True),
     "divided by what the user says": (f"loss = {SUM} / 4", True),
@@ -59,6 +62,31 @@ SUMS = {
 def test_a_sum_that_is_divided_is_a_mean(convert_text, name):
     loss, is_said = SUMS[name]
     report, _ = convert_text(PROGRAM.format(loss=loss))
+    assert report.changes
+    assert any("this loss is a sum" in finding.message for finding in report.findings) is is_said
+
+
+HANDED_ON = {
+    "all of it, divided": ("return whole", "loss", "loss = loss / len(x)", False),
+    "all of it": ("return whole", "loss", "pass", True),
+    "one of two, divided": ("return whole, out.mean()", "loss, m", "loss = (loss + m) / len(x)", False),
+    "one of two": ("return whole, out.mean()", "loss, m", "loss = loss + m", True),
+    "one of two, beside what is divided": ("return whole, out.mean()", "loss, m", "m = m / len(x)", True),
+    "divided inside": ("return whole / len(y), out.mean()", "loss, m", "pass", False),
+    "with another": ("return whole + out.abs().mean()", "loss", "loss = loss / x.size(0)", False),
+    "divided to be shown": ("return whole, out.mean()", "loss, m", "print(loss.item() / len(x))", True),
+}
+
+
+@pytest.mark.parametrize("name", HANDED_ON)
+def test_a_sum_that_a_function_hands_on_is_a_mean_where_all_that_train_divide_it(convert_text, name):
+    given, names, then, is_said = HANDED_ON[name]
+    whole = 'whole = nn.functional.mse_loss(out, y, reduction="sum")'
+    function = f"def summed(out, y):\n    {whole}\n    {given}\n"
+    source = PROGRAM.replace("for x, y", f"{function}for x, y", 1).format(
+        loss=f"{names} = summed(model(x), y)\n    {then}"
+    )
+    report, _ = convert_text(f"{source}\nwith torch.no_grad():\n    print(summed(model(x), y))\n")
     assert report.changes
     assert any("this loss is a sum" in finding.message for finding in report.findings) is is_said
 

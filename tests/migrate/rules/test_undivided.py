@@ -64,7 +64,7 @@ def test_what_adds_up_to_a_mean_is_read_as_it_is(convert_text, programs, part):
     source = programs({"start": "total = 0.0", "step": f"total += {part}", "epoch": "print(f'{total:.4f}')"})[0]
     report, result = convert_text(source)
 
-    assert "total = accelerator.reduce(total, reduction=\"mean\")" in result or "/ accelerator.num_processes" in result
+    assert 'total = accelerator.reduce(total, reduction="mean")' in result or "/ accelerator.num_processes" in result
     assert not [finding for finding in report.findings if "joined as a mean" in finding.message]
 
 

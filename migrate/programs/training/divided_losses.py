@@ -1,0 +1,120 @@
+"""Sums over a batch that are divided by its size further on: by a name, or where a function has given them to.
+
+`def elbo(...): return mse(out, x, reduction="sum"), kl` and `rec, kl = elbo(...)`, `loss = (rec + kl) / len(x)`.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from migrate.analysis.units import Function
+from migrate.programs.training.gradients_off import without_gradients
+from migrate.programs.values.batch_size import is_size
+from migrate.programs.values.sources import called_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
+
+TAKEN_OUT = ("item", "data", "detach", "tolist")
+_DEEPEST = 3  # functions that hand a sum on
+
+
+def trains_nothing(facts: Facts, call: ast.Call) -> bool:
+    """Whether gradients are off for a loss, or it is a number at once: `F.cross_entropy(out, y).item()`."""
+    parent = facts.tree(call).parents[call]
+    return (isinstance(parent, ast.Attribute) and parent.attr in TAKEN_OUT) or without_gradients(facts, call)
+
+
+def is_divided(facts: Facts, call: ast.Call, unit: Unit, position: int | None = None, depth: int = _DEEPEST) -> bool:
+    """`sum_loss(...) / x.size(0)`, also by a name: it is a mean over what the process has of the batch.
+
+    Where a function hands it on, each of those that train with it must divide; `position`: of what a call gives.
+    """
+    tree = facts.tree(call)
+    statement = tree.statement(call)
+    if position is None and any(_divides(facts, node, call, set()) for node in ast.walk(statement)):
+        return True
+    names = set(_names(statement, position))
+    nodes = list(facts.own(unit))
+    if any(_is_in_place(facts, node, call, names) for node in nodes):
+        return True
+    if any(_is_trained_whole(node, names) for node in nodes):
+        return False
+    handed = {at for node in nodes if isinstance(node, ast.Return) for at in _handed_on(facts, node, call, names)}
+    if handed:
+        return isinstance(unit, Function) and depth > 0 and _by_callers(facts, unit, handed, depth)
+    return any(
+        isinstance(tree.statement(node), (ast.Return, ast.Assign)) and _divides(facts, node, call, names)
+        for node in nodes
+    )
+
+
+def _by_callers(facts: Facts, unit: Function, positions: set[int | None], depth: int) -> bool:
+    training = [each for each in facts.callers(unit) if not trains_nothing(facts, each.node)]
+    return bool(training) and all(
+        is_divided(facts, each.node, each.caller, position, depth - 1) for each in training for position in positions
+    )
+
+
+def _names(statement: ast.stmt, position: int | None) -> Iterator[str]:
+    """What a statement calls the sum that it is given."""
+    for target in getattr(statement, "targets", ()):
+        is_one_of = isinstance(target, ast.Tuple) and position is not None and position < len(target.elts)
+        given = target.elts[position] if is_one_of else target
+        if isinstance(given, ast.Name):
+            yield given.id
+
+
+def _divides(facts: Facts, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
+    """Whether a node divides what a call gives, or has given under a name, by the size of a batch."""
+    match node:
+        case ast.BinOp(left, ast.Div(), by) if is_size(facts, by):
+            pass
+        case ast.Call(func=ast.Attribute(left, "div" | "div_"), args=[by]) if is_size(facts, by):
+            pass
+        case ast.Call(args=[left, by]) if "torch.div" in called_by_name(facts, node) and is_size(facts, by):
+            pass
+        case _:
+            return False
+    return _holds(left, call, names) and not any(
+        isinstance(inner, ast.Attribute) and inner.attr in TAKEN_OUT for inner in ast.walk(left)
+    )
+
+
+def _is_in_place(facts: Facts, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
+    """`loss = loss / len(x)`, `loss /= len(x)`: from there on it is a mean."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, ast.Div) and _holds(node.target, call, names) and is_size(facts, node.value)
+    if not isinstance(node, ast.Assign) or not any(_holds(target, call, names) for target in node.targets):
+        return False
+    return any(_divides(facts, inner, call, names) for inner in ast.walk(node.value))
+
+
+def _is_trained_whole(node: ast.AST, names: set[str]) -> bool:
+    """`loss.backward()`: the sum itself is trained with."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "backward"
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id in names
+    )
+
+
+def _handed_on(facts: Facts, given: ast.Return, call: ast.Call, names: set[str]) -> Iterator[int | None]:
+    """Where in what a function gives back a sum stands that is not divided there; None: it is all of it."""
+    if given.value is None:
+        return
+    parts = given.value.elts if isinstance(given.value, ast.Tuple) else [given.value]
+    for at, part in enumerate(parts):
+        is_whole = isinstance(part, (ast.Name, ast.Call, ast.BinOp)) and _holds(part, call, names)
+        if is_whole and not any(_divides(facts, node, call, names) for node in ast.walk(part)):
+            yield at if isinstance(given.value, ast.Tuple) else None
+
+
+def _holds(node: ast.AST, call: ast.Call, names: set[str]) -> bool:
+    return any(n is call or (isinstance(n, ast.Name) and n.id in names) for n in ast.walk(node))
