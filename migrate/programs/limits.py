@@ -215,7 +215,7 @@ def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
                 decision.node,
                 "MIG122",
                 f"{decision.what} here goes by {decision.name}, which differs between processes: they would part ways",
-                "go by a number of the whole epoch: add up loss.item() in the loop and divide by len(loader) after it",
+                _BY_ROWS if Role.LOADER in roles(facts.values(decision.node)) else _BY_NUMBERS,
             )
         for balance in loops.balances(loop, draws=not loop.loaders and differs(facts, loops, program)):
             if balance.edits is None:
@@ -225,6 +225,8 @@ def _lone_decisions(facts: Facts, loops: Loops, program: Program) -> Iterator[Re
                 )
 
 
+_BY_NUMBERS = "go by a number of the whole epoch: add up loss.item() in the loop and divide by len(loader) after it"
+_BY_ROWS = "go over all of the data, unshuffled and in eval mode, after the epoch: every process has its numbers then"
 #: Why a number that weighs the loss cannot be the same on all processes, by whether it is made of a whole batch.
 _BALANCES = {
     False: ("goes by what only some processes come to", "give it its value in every step, or under no condition"),

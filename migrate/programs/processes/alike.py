@@ -112,12 +112,16 @@ def makes_optimizer(facts: Facts, call: ast.Call) -> bool:
     return Role.OPTIMIZER in roles(facts.values(call))
 
 
+#: What must be made alike on all processes: steps of the same size, over shares of the same data.
+_MADE_ALIKE = frozenset({Role.OPTIMIZER, Role.SCHEDULER, Role.LOADER})
+
+
 def goes_by(facts: Facts, call: ast.Call) -> list[ast.expr]:
-    """What the rate goes by that a call is given: what a scheduler is told, or a new optimizer or scheduler gets."""
+    """What all processes must give a call alike: what a scheduler is told, what a loader or an optimizer is made of."""
     given = arguments(call)
     if Role.SCHEDULER in roles(facts.receiver(call)):
         return given
-    if facts.targets(call) or not roles(facts.values(call)) & {Role.OPTIMIZER, Role.SCHEDULER}:
+    if facts.targets(call) or not any(v.role in _MADE_ALIKE and v.origin is call for v in facts.values(call)):
         return []
     return [each for each in given if Role.OPTIMIZER not in roles(facts.values(each))]
 
