@@ -155,10 +155,13 @@ def _say_other_rows(conversion: Conversion, draft: Draft, loop: LoopFact) -> Non
     for statement in queued:
         queue = ast.unparse(statement.targets[0])
         draft.note(statement, f"the loss compares with {queue}, which each process fills from its own batches only")
-    for filling, rows in rows_kept(facts, loop, conversion.program.model_origins):
+    filled = list(rows_kept(facts, loop, conversion.program.model_origins))
+    for filling, rows in filled:
         what = f"the loss is computed from {rows}, whose rows each process fills by its own batches only"
         draft.note(filling, what, "put in what all have: gather the index and what is put there above it")
-    for last, name in dict.fromkeys((*carried(facts, loop), *carried_inside(facts, loop))):
+    told = {filling for filling, _ in filled}
+    inside = (each for each in carried_inside(facts, loop, conversion.program.model_origins) if each[0] not in told)
+    for last, name in dict.fromkeys((*carried(facts, loop), *inside)):
         if name not in averaged.names and last not in queued:
             what = f"the loss is computed from {name}, which each process carries on from its own batches only"
             draft.note(last, what, _CARRIED)

@@ -14,6 +14,7 @@ import ast
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import DEFINITIONS, own_nodes, reads, targets_of, walk, writes
 from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.reach.outsiders import entered_beside_models
@@ -22,7 +23,7 @@ from migrate.programs.values.accumulators import holds_own
 from migrate.programs.values.states_kept import states_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -48,18 +49,21 @@ def carried(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.stmt, str]]:
             yield own[-1], name
 
 
-def carried_inside(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements of models that leave something in an attribute, for the next batch of a loop, with its name.
+def carried_inside(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iterator[tuple[ast.stmt, str]]:
+    """The statements of modules that leave something in an attribute, for the next batch of a loop, with its name.
 
-    Not in a buffer, which is told by itself (`rows_kept.py`).
+    Not in a buffer of a trained model, which is told by itself (`rows_kept.py`); of a loss each process has its own.
     """
     nodes = chain(walk(loop.node), *(facts.own(unit) for unit in entered_beside_models(facts, loop.node)))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     forwards = dict.fromkeys(forward for call in calls for forward in forwards_inside(facts, call))
-    in_buffers = {statement for statement, _ in rows_inside(facts, forwards)}
+    trained = (call for call in calls if origins(facts.values(call.func), Role.MODEL) & set(models))
+    of_models = dict.fromkeys(forward for call in trained for forward in forwards_inside(facts, call))
+    in_buffers = {statement for statement, _ in rows_inside(facts, of_models)}
     for statement, name in states_kept(facts, forwards, loop.node, in_training=True):
         if statement not in in_buffers:
             yield statement, f"self.{name}"
+    yield from rows_inside(facts, (forward for forward in forwards if forward not in of_models))
 
 
 def _statements(loop: ast.For) -> list[ast.stmt]:

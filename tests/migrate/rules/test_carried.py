@@ -74,3 +74,61 @@ def test_what_a_process_carries_on_of_its_own_batches_is_told(convert_text, name
 @pytest.mark.parametrize("name", NOT_TOLD)
 def test_what_all_have_alike_or_no_loss_goes_by_is_not(convert_text, name):
     assert not notes(convert_text, **NOT_TOLD[name])
+
+
+OF_A_LOSS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Centered(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {made}
+
+    def forward(self, output):
+        loss = (output - self.center).pow(2).mean()
+        self.follow(output)
+        return loss
+
+    @torch.no_grad()
+    def follow(self, output):
+        mean = output.sum(0) / len(output)
+        {kept}
+
+
+loader = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
+model = nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = Centered()
+for (x,) in loader:
+    loss = criterion(model(x))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+BUFFER = 'self.register_buffer("center", torch.zeros(2))'
+PLAIN = "self.center = torch.zeros(2)"
+MOVES = "self.center = 0.9 * self.center + 0.1 * mean"
+
+
+@pytest.mark.parametrize(
+    ("made", "kept", "is_said"),
+    [
+        (BUFFER, MOVES, True),
+        (PLAIN, MOVES, True),
+        (BUFFER, "self.center.mul_(0.9).add_(mean, alpha=0.1)", True),
+        (BUFFER, "self.center = 0.9 * self.center", False),
+        (BUFFER, "print(mean)", False),
+    ],
+)
+def test_what_a_loss_keeps_in_a_buffer_is_each_process_s_own(convert_text, made, kept, is_said):
+    """Nothing gives the others what the main process has of it, as they get the buffers of a model."""
+    report, _ = convert_text(OF_A_LOSS.format(made=made, kept=kept))
+
+    assert report.changes
+    told = [
+        finding for finding in report.of(Kind.NOTE) if "self.center, which each process carries on" in finding.message
+    ]
+    assert len(told) == is_said
