@@ -78,7 +78,7 @@ from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.shares.running import running
 from migrate.programs.shares.short_counts import short_counts
-from migrate.programs.shares.undivided import undivided
+from migrate.programs.shares.undivided import is_mean_already, undivided
 from migrate.programs.shares.yielded import yielded
 from migrate.programs.training.batch_statistics import BatchStatistics
 from migrate.programs.training.carried import carried, carried_inside
@@ -209,7 +209,8 @@ def _say_undivided(conversion: Conversion, draft: Draft, loop: LoopFact, found: 
     """Say where a number that is joined by its mean, for what a process's own batches divide, is read otherwise."""
     if conversion.program.handed is not None and conversion.program.handed.splits:
         return  # there each process sees as many batches as one alone
-    for accumulator in found:
+    summed = (each for each in found if not is_mean_already(conversion.facts, loop, each.name))
+    for accumulator in summed:
         if accumulator.joined is Joined.MEAN and of_shares(conversion, accumulator).joined is Joined.MEAN:
             for read in undivided(conversion.facts, loop, accumulator):
                 what = f"{accumulator.name} is joined as a mean, as what one process counts divides it elsewhere"

@@ -30,8 +30,6 @@ def undivided(facts: Facts, loop: LoopFact, accumulator: Accumulator) -> Iterato
     if are_alike(facts, loop.node, accumulator.after):
         return
     counters = set(counted(facts, loop.node))
-    if _is_mean_already(facts, loop, accumulator.name, counters):
-        return
     for statement in statements_after(facts, accumulator.after):
         if isinstance(statement, DEFINITIONS):
             continue
@@ -43,8 +41,9 @@ def undivided(facts: Facts, loop: LoopFact, accumulator: Accumulator) -> Iterato
             return
 
 
-def _is_mean_already(facts: Facts, loop: LoopFact, name: str, counters: Collection[str]) -> bool:
+def is_mean_already(facts: Facts, loop: LoopFact, name: str) -> bool:
     """Whether all that is added is a part of a mean: `total += loss.item() / len(loader)`."""
+    counters = set(counted(facts, loop.node))
     added = grown(facts, loop).get(name, [])
     divisors = [list(divided_already([each])) for each in added]
     return bool(added) and all(any(_counts_own(facts, loop, each, counters) for each in found) for found in divisors)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
     from migrate.programs.program import Program
 
+
 def bending_hooks(facts: Facts, program: Program) -> Iterator[ast.Call]:
     """The calls that register a hook of a trained model's parameter which does more than multiply its gradient."""
     for use in facts.method_calls("register_hook"):
