@@ -102,7 +102,10 @@ def _become(folder: Path, work: Path, request: dict) -> None:
             os.environ.pop(name, None)
     else:
         os.environ["MASTER_PORT"] = str(request["port"])
-    os.chdir(work)
+    for name, value in request.get("variables", {}).items():
+        os.environ.pop(name, None)
+        os.environ |= {name: value} if value is not None else {}
+    os.chdir(request.get("there") or work)
     sys.argv = [request["script"], *request["arguments"]]
     sys.path[0] = str(Path(request["script"]).parent)
     if ON_GPU:  # what can be compared to the last digit

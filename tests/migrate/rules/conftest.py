@@ -2,8 +2,6 @@
 
 import ast
 import difflib
-import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -13,6 +11,9 @@ import pytest
 from migrate.options import Options
 from migrate.pipeline import run_text
 from migrate.report.model import Kind
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "end_to_end"))
+from executions import Stage
 
 PATH = "program.py"
 #: Every hole with what fills it when a case does not; the lines stand as deep as the hole does.
@@ -134,32 +135,40 @@ def convert_text():
     return run
 
 
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory):
+    """Two processes that have imported PyTorch: what runs there does not wait for that."""
+    with Stage(tmp_path_factory.mktemp("stage"), processes=2, limit_s=100) as open_stage:
+        yield open_stage
+
+
 @pytest.fixture
-def numbers_printed(tmp_path):
+def numbers_printed(stage, tmp_path):
     """Run a source on so many processes of the CPU; the numbers that it prints are given back."""
 
     def run(source, processes):
         script = tmp_path / "script.py"
         script.write_text(source)
-        command = [sys.executable, "-m", "runtime", "launch", "--cpu", "-n", str(processes), str(script)]
-        ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-        return [float(each.strip("[],")) for each in ended.stdout.split()]
+        here = Path.cwd()
+        if processes == 1:
+            ended = [stage.run(script, [], launched=True, there=here)]
+        else:
+            ended = stage.together(script, [], there=here)
+        assert not any(each.status for each in ended), "\n".join(each.errors for each in ended)
+        return [float(number.strip("[],")) for each in ended for number in each.output.split()]
 
     return run
 
 
 @pytest.fixture
-def on_pretended_gpu(tmp_path):
+def on_pretended_gpu(stage, tmp_path):
     """Run a source as on the second of two GPUs that are only pretended: what it prints, or how its error ends."""
 
     def run(source, *arguments):
         script = tmp_path / "on_gpu.py"
         script.write_text(source)
-        pretended = Path(__file__).parents[1] / "pretended.py"
-        command = [sys.executable, str(pretended), str(script), *arguments]
-        variables = {**os.environ, "PRETENDED": "1"}
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=variables)
-        return ended.stdout if ended.returncode == 0 else ended.stderr.splitlines()[-1]
+        ended = stage.on_gpu(1, script, list(arguments), there=Path.cwd())
+        return ended.output if ended.status == 0 else ended.errors.splitlines()[-1]
 
     return run
 

@@ -17,7 +17,7 @@ from migrate.verify.launching import free_port
 if TYPE_CHECKING:
     from types import TracebackType
 
-STAGE = Path(__file__).resolve().parents[1] / "end_to_end" / "stage.py"
+STAGE = Path(__file__).resolve().with_name("stage.py")
 PATH = os.pathsep.join(map(str, (STAGE.parents[2], STAGE.parent / "stubs")))
 PATIENCE_S = 120
 LIMIT_S = 15  # a mutated program may run for ever
@@ -40,9 +40,11 @@ class Ran:
 class Stage:
     """The process, while it is open, or several that can be asked for one run together."""
 
-    def __init__(self, folder: Path, processes: int = 1) -> None:
+    def __init__(self, folder: Path, processes: int = 1, limit_s: int = LIMIT_S) -> None:
         self._folder = folder
         self._number = 0
+        self._limit_s = limit_s
+        self._begun_in = dict(os.environ)
         self._processes = [self._begun(rank, processes) for rank in range(processes)]
 
     def _begun(self, rank: int, processes: int) -> subprocess.Popen[bytes]:
@@ -52,12 +54,17 @@ class Stage:
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": PATH,
             "MASTER_ADDR": "127.0.0.1",
-            "STAGE_LIMIT_S": str(LIMIT_S),
+            "STAGE_LIMIT_S": str(self._limit_s),
             **{name: str(value) for name, value in placement.items()},
         }
         with self._log(rank).open("wb") as log:
             command = [sys.executable, str(STAGE), str(self._folder)]
             return subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=self._folder)
+
+    def _changed(self) -> list[str]:
+        """The environment variables that are others than when the processes began."""
+        now = dict(os.environ)
+        return [name for name in {*now, *self._begun_in} if now.get(name) != self._begun_in.get(name)]
 
     def _log(self, rank: int) -> Path:
         return self._folder / f"log-{rank}"
@@ -73,17 +80,19 @@ class Stage:
         for process in self._processes:
             process.wait()
 
-    def run(self, script: Path, arguments: list[str], *, launched: bool) -> Ran:
-        """How a script ends, as the only process."""
-        return self._answers(script, arguments, 1, launched=launched)[0]
+    def run(self, script: Path, arguments: list[str], *, launched: bool, there: Path | None = None) -> Ran:
+        """How a script ends, as the only process; `there`: the folder in which it works, else one of its own."""
+        return self._answers(script, arguments, 1, launched=launched, there=there)[0]
 
-    def on_gpu(self, number: int, script: Path, arguments: list[str]) -> Ran:
+    def on_gpu(self, number: int, script: Path, arguments: list[str], there: Path | None = None) -> Ran:
         """How a script ends on the CPU, as on one of two pretended GPUs."""
-        return self._answers(script, arguments, 1, launched=False, gpu=number)[0]
+        return self._answers(script, arguments, 1, launched=False, gpu=number, there=there)[0]
 
-    def together(self, script: Path, arguments: list[str], *, shared: bool = False) -> list[Ran]:
+    def together(
+        self, script: Path, arguments: list[str], *, shared: bool = False, there: Path | None = None
+    ) -> list[Ran]:
         """How a script ends on each of the processes, which meet, in a folder of its own or in one for all."""
-        return self._answers(script, arguments, len(self._processes), launched=False, shared=shared)
+        return self._answers(script, arguments, len(self._processes), launched=False, shared=shared, there=there)
 
     def left(self, name: str) -> Path:
         """Where a file is that the last run has written, as the only process or the first."""
@@ -98,6 +107,7 @@ class Stage:
         launched: bool,
         gpu: int | None = None,
         shared: bool = False,
+        there: Path | None = None,
     ) -> list[Ran]:
         port = free_port() if count > 1 else "29400"
         request = {
@@ -108,6 +118,8 @@ class Stage:
             "launched": launched,
             "gpu": gpu,
             "shared": shared,
+            "there": str(there or ""),
+            "variables": {name: os.environ.get(name) for name in self._changed()},
         }
         path = self._folder / f"request-{self._number}.json"
         path.with_suffix(".part").write_text(json.dumps(request))
