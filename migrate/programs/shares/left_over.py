@@ -202,10 +202,10 @@ def _left_behind(ground: Ground, loop: LoopFact, unit: Function, averaged: Avera
     """The same, with what it sets where such a value, or one that it is given, decides: `self.stop = True`."""
     held = _held(ground.facts, loop, unit, averaged)
     own = held.union(_own_texts(ground.facts, loop, ground.facts.own(unit)))
-    trail = Trail(ground, unit, own)
+    trail = Trail(ground, unit, {*own})
     for _ in trail.over(unit.body):
         pass
-    done = {name for node, name in averaged.places if node is unit.node}
+    done = own.union(name for node, name in averaged.places if node is unit.node)
     return held | {name for name in trail.own if "." in name} - done
 
 
