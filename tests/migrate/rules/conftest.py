@@ -12,9 +12,7 @@ from migrate.options import Options
 from migrate.pipeline import run_text
 from migrate.report.model import Kind
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "end_to_end"))
-from executions import Stage
-
+STAGE = Path(__file__).resolve().parents[2] / "end_to_end"
 PATH = "program.py"
 #: Every hole with what fills it when a case does not; the lines stand as deep as the hole does.
 BEFORE = """\
@@ -138,6 +136,9 @@ def convert_text():
 @pytest.fixture(scope="session")
 def stage(tmp_path_factory):
     """Two processes that have imported PyTorch: what runs there does not wait for that."""
+    sys.path.insert(0, str(STAGE))
+    from executions import Stage  # late: most tests of rules run nothing
+
     with Stage(tmp_path_factory.mktemp("stage"), processes=2, limit_s=100) as open_stage:
         yield open_stage
 
