@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads
-from migrate.launching.names import bound
+from migrate.launching.names import bound, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -83,16 +83,10 @@ def _hands_on(
     for call in (inner for inner in ast.walk(node) if isinstance(inner, ast.Call)):
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         names = {each.id for each in given if isinstance(each, ast.Name)}
-        root = _root(call.func)
+        root = root_of(call.func)
         if names & prepared.names and root not in harmless and _may_call(root, call.func, definitions, modules):
             return True
     return False
-
-
-def _root(function: ast.expr) -> str | None:
-    while isinstance(function, ast.Attribute):
-        function = function.value
-    return function.id if isinstance(function, ast.Name) else None
 
 
 def _may_call(

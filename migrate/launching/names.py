@@ -148,9 +148,9 @@ def touched(nodes: Sequence[ast.AST]) -> set[str]:
                 parts.append(node.func.value)
             if isinstance(node.func, ast.Name) and node.func.id in _HARMLESS:
                 continue
-            found |= {name for part in parts if (name := _root(part)) is not None}
+            found |= {name for part in parts if (name := root_of(part)) is not None}
         elif isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-            if (name := _root(node)) is not None:
+            if (name := root_of(node)) is not None:
                 found.add(name)
     return found
 
@@ -160,7 +160,8 @@ _HARMLESS = frozenset(
 )
 
 
-def _root(node: ast.AST) -> str | None:
+def root_of(node: ast.AST) -> str | None:
+    """The name that an attribute or an element is asked of: `a` of `a.b[0]`."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None

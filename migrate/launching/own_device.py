@@ -1,12 +1,14 @@
 """What the notebook's own process does on a device, and which of it the processes have on theirs.
 
-device = torch.device("cuda" if torch.cuda.is_available() else "cpu")      stays, and is the CPU beside several GPUs
-x = x.to(device)                                                           stays
-plot(model(x))                                                             stays
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")   # stays; beside several GPUs it is the CPU
+    x = x.to(device)                                                        # stays
+    plot(model(x))                                                          # stays
 
-def training():
-    accelerator = Accelerator()
-    x = x.to(accelerator.device)        # what a cell above has moved, and the processes read
+    def training():
+        accelerator = Accelerator()
+        x = x.to(accelerator.device)
+
+The last line is for what a cell above has moved, and the function reads.
 """
 
 from __future__ import annotations

@@ -18,13 +18,15 @@ from operator import attrgetter
 from typing import Any
 
 Setting = tuple[str, Any]
+_OF_FUNCTIONS = ("formatter", "override_repr")  # of NumPy's printing: they may be such as cannot be sent
 
 
 def settings() -> list[Setting]:
     """What this process has set, by the names of `_TORCH`, and "numpy", "warnings", "logging"."""
     found: list[Setting] = [("warnings", list(_warnings())), ("logging", list(_loggers()))]
     if (numpy := sys.modules.get("numpy")) is not None:
-        found.append(("numpy", (numpy.get_printoptions(), numpy.geterr())))
+        printed = {name: value for name, value in numpy.get_printoptions().items() if name not in _OF_FUNCTIONS}
+        found.append(("numpy", (printed, numpy.geterr())))
     if (torch := sys.modules.get("torch")) is not None:
         for name, (read, _, usual) in _TORCH.items():
             with suppress(RuntimeError, AttributeError):  # an older PyTorch; two ways to set TF32 that do not mix
@@ -75,7 +77,7 @@ _TORCH: dict[str, _Entry] = {
         lambda t, v: t.set_default_dtype(getattr(t, v[6:])),
         "torch.float32",
     ),
-    "device": (lambda t: str(t.get_default_device()), _called("set_default_device"), "cpu"),
+    "device": (lambda t: t.get_default_device().type, _called("set_default_device"), "cpu"),  # each has its own GPU
     "deterministic": (_read("get_deterministic_debug_mode"), _called("set_deterministic_debug_mode"), 0),
     "matmul": (_read("get_float32_matmul_precision"), _called("set_float32_matmul_precision"), "highest"),
     "gradients": (_read("is_grad_enabled"), _called("set_grad_enabled"), True),
