@@ -22,6 +22,7 @@ from migrate.programs.shares.trail import Trail
 from migrate.programs.training.phases import evaluating
 from migrate.programs.values.accumulators import holds_own, is_own, last_binding, statements_after
 from migrate.programs.values.aliases import aliases, is_made_for
+from migrate.programs.values.assigned import paired
 from migrate.programs.values.below import below
 from migrate.programs.values.kept import filled, place_of, root_of, written
 from migrate.programs.values.lists import appended
@@ -98,21 +99,20 @@ def _joined_of_entered(facts: Facts, loop: LoopFact, accumulated: Collection[Acc
 
 
 def _flags(ground: Ground, loop: LoopFact, own: set[str]) -> set[str]:
-    """What is set or counted on a condition that one process's batch meets: `if loss < 0.1: self.done = True`."""
-    given = (node for node in rounds(loop.node) if isinstance(node, (ast.Assign, ast.AugAssign)))
-    targets = (target for node in given for target in targets_of(node) if _is_set_or_counted(node.value, target))
-    constant = {text for target in targets for text in written(target)} - own
+    """What is given a value on a condition that one process's batch meets: `if loss < 0.1: self.done = True`."""
+    others = {text for target in _given_others(ground.facts, loop) for text in written(target)} - own
     trail = Trail(ground, loop.unit, set(own), in_step=True)
-    if constant:
+    if others:
         list(trail.over(loop.node.body))
-    return trail.own & constant
+    return trail.own & others
 
 
-def _is_set_or_counted(value: ast.expr, target: ast.expr) -> bool:
-    """`True`, or `count + 1` for `count`."""
-    if isinstance(value, ast.BinOp) and ast.unparse(value.left) == ast.unparse(target):
-        value = value.right
-    return isinstance(value, ast.Constant)
+def _given_others(facts: Facts, loop: LoopFact) -> Iterator[ast.expr]:
+    """What the loop gives something else than what it has of the batches."""
+    for node in rounds(loop.node):
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            pairs = (pair for to in targets_of(node) for pair in paired(to, node.value))
+            yield from (target for target, value in pairs if not holds_own(facts, loop, value))
 
 
 def _in_step(ground: Ground, loop: LoopFact, own: set[str], averaged: Averages = _NOTHING) -> Iterator[Decision]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Class, Function
+from migrate.programs.values.assigned import paired
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +142,7 @@ def _method(unit: Function) -> _Method:
         if isinstance(node, ast.AugAssign) and (name := _own(node.target, own)):
             method.grown.setdefault(name, []).append(node.value)
         elif isinstance(node, ast.Assign):
-            for target, value in ((each, value) for to in node.targets for each, value in _paired(to, node.value)):
+            for target, value in ((each, value) for to in node.targets for each, value in paired(to, node.value)):
                 _assigned(method, target, value, own)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             _assigned(method, node.target, node.value, own)
@@ -192,17 +193,6 @@ def _bound(node: ast.Assign | ast.For) -> set[str]:
 
 
 _GROWING = frozenset({"append", "extend", "add"})
-
-
-def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What is assigned to what: `self.sum, self.count = 0, 0`."""
-    if not isinstance(target, (ast.Tuple, ast.List)):
-        yield target, value
-        return
-    given = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-    is_each = len(given) == len(target.elts) and not any(isinstance(e, ast.Starred) for e in (*given, *target.elts))
-    for number, each in enumerate(target.elts):
-        yield from _paired(each, given[number] if is_each else value)
 
 
 def _assigned(method: _Method, target: ast.expr, value: ast.expr, own: str) -> None:

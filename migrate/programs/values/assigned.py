@@ -34,3 +34,14 @@ def parted(facts: Facts, statement: ast.Assign, name: str) -> Iterator[ast.expr 
     for each in given:
         is_tuple = isinstance(each, ast.Tuple) and len(each.elts) == len(names) and name in names
         yield each.elts[names.index(name)] if is_tuple and isinstance(each, ast.Tuple) else None
+
+
+def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is assigned to what: `self.sum, self.count = 0, 0`."""
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        yield target, value
+        return
+    given = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+    is_each = len(given) == len(target.elts) and not any(isinstance(e, ast.Starred) for e in (*given, *target.elts))
+    for number, each in enumerate(target.elts):
+        yield from paired(each, given[number] if is_each else value)

@@ -42,6 +42,13 @@ SET = {
     "by an attribute": ("if self.loss.item() < 0.1:\n    stop = True", "stop"),
     "a count": ("if loss.item() < 0.1:\n    self.low += 1", "self.low"),
     "a count that is written out": ("if loss.item() < 0.1:\n    self.low = self.low + 1", "self.low"),
+    "by what it was": ("if loss.item() < 0.1:\n    stop = stop or True", "stop"),
+    "the greater of two": ("if loss.item() < 0.1:\n    stop = max(stop, True)", "stop"),
+    "beside a number of its own": (
+        "if loss.item() < self.low:\n    self.low, stop = loss.item(), epoch > 2",
+        "stop",
+    ),
+    "when it was": ("if loss.item() < 0.1:\n    self.low = epoch", "self.low"),
 }
 
 
