@@ -20,7 +20,9 @@ from migrate.analysis.syntax import reads
 from migrate.launching.names import bound, root_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
+
+    from migrate.launching.view import View
 
 _COUNTING = frozenset("len int float round max min".split())
 _ARITHMETIC: tuple[type[ast.AST], ...] = (ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
@@ -30,11 +32,10 @@ _KNOWN = frozenset({"torch", "copy"})  # what holds a model and calls it, among 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The names that are prepared, which of them are loaders, and the accelerator."""
+    """The names that are prepared, and which of them are loaders."""
 
     names: frozenset[str]
     loaders: frozenset[str]
-    accelerator: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,8 @@ class Captured:
     raw: tuple[ast.stmt, str] | None = None
 
 
-def captured(
-    between: Sequence[ast.stmt],
-    prepared: Prepared,
-    read: Collection[str],
-    definitions: Mapping[str, ast.stmt],
-    modules: Mapping[str, str],
-) -> Captured:
-    """What of some statements is read later and holds, or counts, what is prepared; `modules`: name → its package."""
+def captured(view: View, between: Sequence[ast.stmt], prepared: Prepared, read: Collection[str]) -> Captured:
+    """What of some statements is read later and holds, or counts, what is prepared."""
     again: list[ast.stmt] = []
     counts: set[str] = set()
     for node in between:
@@ -62,7 +57,7 @@ def captured(
             again.append(node)
             continue
         counts -= made
-        if (late := sorted(made & {*read})) and (shared or _hands_on(node, prepared, definitions, modules)):
+        if (late := sorted(made & {*read})) and (shared or _hands_on(view, node, prepared)):
             return Captured((), (node, late[0]))
     wanted = {*read}.union(*map(reads, again))
     return Captured(tuple(node for node in again if bound([node]) & wanted))
@@ -75,29 +70,25 @@ def _only_counts(value: ast.expr) -> bool:
     return is_plain and all(isinstance(node, _ARITHMETIC) for node in ast.walk(value))
 
 
-def _hands_on(
-    node: ast.stmt, prepared: Prepared, definitions: Mapping[str, ast.stmt], modules: Mapping[str, str]
-) -> bool:
+def _hands_on(view: View, node: ast.stmt, prepared: Prepared) -> bool:
     """Whether a prepared object is handed to something that may keep it and call it."""
-    harmless = {prepared.accelerator, *prepared.names}
+    harmless = {view.accelerator, *prepared.names}
     for call in (inner for inner in ast.walk(node) if isinstance(inner, ast.Call)):
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         names = {each.id for each in given if isinstance(each, ast.Name)}
         root = root_of(call.func)
-        if names & prepared.names and root not in harmless and _may_call(root, call.func, definitions, modules):
+        if names & prepared.names and root not in harmless and _may_call(view, root, call.func):
             return True
     return False
 
 
-def _may_call(
-    root: str | None, function: ast.expr, definitions: Mapping[str, ast.stmt], modules: Mapping[str, str]
-) -> bool:
+def _may_call(view: View, root: str | None, function: ast.expr) -> bool:
     if root is None:
         return True
-    if isinstance(cls := definitions.get(root), ast.ClassDef):
+    if isinstance(cls := view.definitions.get(root), ast.ClassDef):
         return _calls_what_it_holds(cls)
     is_builtin = isinstance(function, ast.Name) and hasattr(builtins, root)
-    return root in definitions or not (modules.get(root) in _KNOWN or is_builtin)
+    return root in view.definitions or not (view.modules.get(root) in _KNOWN or is_builtin)
 
 
 def _calls_what_it_holds(cls: ast.ClassDef) -> bool:

@@ -47,9 +47,10 @@ class Needing:
         )
 
 
-def needing(tree: ast.Module, definitions: Mapping[str, ast.stmt], names: Iterable[str]) -> Needing:
-    """All that needs some names, directly or by what it calls."""
-    uses = globals_of(definitions)
+def needing(
+    tree: ast.Module, definitions: Mapping[str, ast.stmt], uses: Mapping[str, set[str]], names: Iterable[str]
+) -> Needing:
+    """All that needs some names, directly or by what it calls; `uses`: the names of the module that each uses."""
     classes = {name: node for name, node in definitions.items() if isinstance(node, ast.ClassDef)}
     methods = {name: {each.name: each for each in _methods(node)} for name, node in classes.items()}
     inside = {name: globals_of(of_class) for name, of_class in methods.items()}

@@ -30,7 +30,7 @@ from migrate.launching.names import bound, mentioned, needed, reached, touched
 from migrate.launching.own_device import brought
 from migrate.launching.refusal import NotStarted
 from migrate.launching.text import INDENT, replaced
-from migrate.launching.view import IMPORTS, Region, View
+from migrate.launching.view import Region, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -161,8 +161,7 @@ class _Start:
 
     def _is_wanted(self, node: ast.If) -> bool:
         """Whether what is done for several processes is about something that the region uses."""
-        imported = bound(other for other in self._view.cells if isinstance(other, IMPORTS))
-        return mentioned([node]) - imported <= {self._view.accelerator, *self._reach}
+        return mentioned([node]) - self._view.modules.keys() <= {self._view.accelerator, *self._reach}
 
     def _prepare(self, node: ast.stmt, again: set[str]) -> str:
         """The call for what the region uses, and what no later call prepares; empty where that is nothing."""
@@ -228,13 +227,8 @@ class _Start:
             return []
         loaders = {name for name in prepared if Role.LOADER in self._roles(name)}
         first = min(prepared.values(), key=first_line)
-        found = captured(
-            self._above(first),
-            Prepared(frozenset(prepared), frozenset(loaders), self._view.accelerator),
-            {name for name in self._read() if not self._roles(name) or not self._roles(name) <= _BESIDE},
-            self._view.definitions,
-            self._view.modules,
-        )
+        read = {name for name in self._read() if not self._roles(name) or not self._roles(name) <= _BESIDE}
+        found = captured(self._view, self._above(first), Prepared(frozenset(prepared), frozenset(loaders)), read)
         if found.raw is not None:
             node, name = found.raw
             raise self._refused(f"`{name}` is made of what each process has prepared for itself", _INSIDE, node)
@@ -256,7 +250,7 @@ class _Start:
             changed |= touched([node]) & self._view.uses[name]
         read = needed(later, self._view.uses) & changed
         own = {*self._view.definitions, *self._view.bound_to_processes.names, *self._view.devices, *self._constants()}
-        own |= bound(node for node in self._view.cells if isinstance(node, IMPORTS))
+        own |= self._view.modules.keys()
         found = sorted(name for name in read - own if not self._roles(name) or not self._roles(name) <= _NOT_WANTED)
         for name in found:
             if name in bound(self._statements) and self._roles(name) & {Role.OPTIMIZER, Role.SCHEDULER}:

@@ -143,8 +143,8 @@ class View:
         Beside several GPUs, which the processes have, that is the CPU: there the notebook's own objects stay.
         """
         names = sorted(name for name, made in self.devices.items() if made is node)
-        asked = [each for each in self.own if self.device_needed.is_asked(each)]
-        if not names or not asked:
+        asked = [each for each in self.own if self.device_needed.is_asked(each)] if names else []
+        if not asked:
             return []
         if names[0] not in self.own_devices or all(map(_only_shows, asked)):
             return self.originals.get((self.cells[node], names[0]), [])
@@ -157,7 +157,7 @@ class View:
     @cached_property
     def device_needed(self) -> Needing:
         """What works on the accelerator's device."""
-        return needing(self.text.tree, self.definitions, self.devices)
+        return needing(self.text.tree, self.definitions, self.uses, self.devices)
 
     @cached_property
     def modules(self) -> Mapping[str, str]:
@@ -196,13 +196,12 @@ class View:
         for node in self.setup:
             if isinstance(node, ast.Assign) and not self.is_prepare(node):
                 own |= bound([node]) - self.own_devices.keys()
-        return needing(self.text.tree, self.definitions, own)
+        return needing(self.text.tree, self.definitions, self.uses, own)
 
     @cached_property
     def spoken(self) -> Mapping[ast.stmt, list[str]]:
         """Statements that only print or write by way of the accelerator, as lines that do without it."""
         found: dict[ast.stmt, list[str]] = {}
-        imported = bound(node for node in self.cells if isinstance(node, IMPORTS))
         chosen = {name for name, node in self.devices.items() if self.originals.get((self.cells[node], name))}
         for node in self.cells:
             names = mentioned([node]) & self.bound_to_processes.names
@@ -211,7 +210,7 @@ class View:
             if self.bound_to_processes.calls(node):
                 continue
             if names == {self.accelerator} or (names <= {self.accelerator, *chosen} and _only_shows(node)):
-                if (lines := on_one_process(self.text, node, self.accelerator, imported)) is not None:
+                if (lines := on_one_process(self.text, node, self.accelerator, self.modules)) is not None:
                     found[node] = lines
         return found
 

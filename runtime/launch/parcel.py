@@ -111,9 +111,10 @@ def _pickler(buffer: io.BytesIO, special: Callable[[Any], Any]) -> pickle.Pickle
 
 def _imported(module: ModuleType) -> Any:
     """A module of a kind of its own, which pickle does not know: `torch.backends.cudnn`."""
+    if type(module) is ModuleType:
+        return NotImplemented
     name = next((name for name, each in list(sys.modules.items()) if each is module), None)
-    is_plain = type(module) is ModuleType or name is None
-    return NotImplemented if is_plain else (importlib.import_module, (name,))
+    return NotImplemented if name is None else (importlib.import_module, (name,))
 
 
 def _refused(value: Any) -> Any:

@@ -8,11 +8,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +19,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # test files import `cases`
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "runtime"))
 
+from executions import PATH, PATIENCE_S, STAGE, Ran, put
 from ranks import apart
 
-HERE = Path(__file__).resolve().parent
-STAGE = HERE / "stage.py"
-PATH = os.pathsep.join(map(str, (HERE.parents[1], HERE / "stubs")))  # libraries that originals import
-PATIENCE_S = 120
+from migrate.verify.launching import free_port
+
 ON_GPU = os.environ.get("FIXTURES_ON") == "gpu"
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """How a script ended on one rank."""
-
-    status: int
-    output: str
-    errors: str
-    files: dict[str, str]  # name → digest of what is in it
-
-    @property
-    def lines(self) -> list[str]:
-        return self.output.splitlines()
 
 
 class Stage:
@@ -69,18 +52,12 @@ class Stage:
         """How the script ended on each rank. The same run is done once."""
         key = (script, tuple(arguments), processes)
         if key not in self._done:
-            request = {"script": str(script), "arguments": arguments, "processes": processes, "port": _free_port()}
+            request = {"script": str(script), "arguments": arguments, "processes": processes, "port": free_port()}
             request["launched"] = launched
-            self._ask(request)
+            put(self._folder, self._number, request)
             self._done[key] = [self._result(self._number, rank) for rank in range(processes)]
             self._number += 1
         return self._done[key]
-
-    def _ask(self, request: dict[str, Any] | None) -> None:
-        path = self._folder / f"request-{self._number}.json"
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(request))
-        part.replace(path)
 
     def _result(self, number: int, rank: int) -> Ran:
         path = self._folder / f"result-{number}-{rank}.json"
@@ -94,7 +71,7 @@ class Stage:
 
     def close(self) -> None:
         """End the launch; it must end well."""
-        self._ask(None)
+        put(self._folder, self._number, None)
         try:
             statuses = {launcher.wait(PATIENCE_S) for launcher in self._launchers}
         except subprocess.TimeoutExpired:
@@ -107,7 +84,7 @@ class Stage:
 
 def _two_machines() -> list[tuple[list[str], dict[str, str]]]:
     """The options and variables of two launches that share this machine's GPU and are joined by NCCL."""
-    place = ["--num_machines", "2", "--main_process_ip", "127.0.0.1", "--main_process_port", str(_free_port())]
+    place = ["--num_machines", "2", "--main_process_ip", "127.0.0.1", "--main_process_port", free_port()]
     nvml = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}  # a process that has opened a GPU has no forks that can
     return [([*place, "--machine_rank", str(rank)], {**apart(rank), **nvml}) for rank in range(2)]
 
@@ -117,9 +94,3 @@ def stage(tmp_path_factory):
     opened = Stage(tmp_path_factory.mktemp("stage"))
     yield opened
     opened.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

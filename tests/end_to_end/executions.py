@@ -18,23 +18,34 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 STAGE = Path(__file__).resolve().with_name("stage.py")
-PATH = os.pathsep.join(map(str, (STAGE.parents[2], STAGE.parent / "stubs")))
+PATH = os.pathsep.join(map(str, (STAGE.parents[2], STAGE.parent / "stubs")))  # libraries that originals import
 PATIENCE_S = 120
 LIMIT_S = 15  # a mutated program may run for ever
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How a program ended."""
+    """How a program ended on one rank."""
 
     status: int
     output: str
     errors: str
-    files: dict[str, str]  # name → digest
+    files: dict[str, str]  # name → digest of what is in it
+
+    @property
+    def lines(self) -> list[str]:
+        return self.output.splitlines()
 
     @property
     def said(self) -> tuple[str, dict[str, str]]:
         return self.output, self.files
+
+
+def put(folder: Path, number: int, request: dict[str, object] | None) -> None:
+    """Ask the processes of a stage for a run, or to end."""
+    path = folder / f"request-{number}.json"
+    path.with_suffix(".part").write_text(json.dumps(request))
+    path.with_suffix(".part").replace(path)
 
 
 class Stage:
@@ -121,9 +132,7 @@ class Stage:
             "there": str(there or ""),
             "variables": {name: os.environ.get(name) for name in self._changed()},
         }
-        path = self._folder / f"request-{self._number}.json"
-        path.with_suffix(".part").write_text(json.dumps(request))
-        path.with_suffix(".part").replace(path)
+        put(self._folder, self._number, request)
         answers = [self._folder / f"result-{self._number}-{rank}.json" for rank in range(count)]
         self._number += 1
         end = time.monotonic() + PATIENCE_S
