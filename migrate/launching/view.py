@@ -172,16 +172,18 @@ class View:
 
     @cached_property
     def originals(self) -> Mapping[tuple[int, str], list[str]]:
-        """The lines that gave a name its value before the conversion, by cell and name."""
+        """The lines that gave a name its value before the conversion, by cell and name; what they call is still there."""
         before = View(self.original, self.mark, self.package, "")
         there = bound(self.cells) | set(dir(builtins))
-        found: dict[tuple[int, str], list[str]] = {}
+        given: dict[tuple[int, str], list[ast.stmt]] = {}
         for node, cell in before.cells.items():
-            if isinstance(node, ast.Assign) or _only_assigns(node):
-                read = mentioned([node]) - bound([node])
-                lines = before.text.source(node).split("\n") if read <= there else []  # what it calls may be gone
-                found.update({(cell, name): lines for name in bound([node])})
-        return found
+            for name in bound([node]) if isinstance(node, ast.Assign) or _only_assigns(node) else ():
+                given.setdefault((cell, name), []).append(node)
+        return {
+            key: [line for node in nodes for line in before.text.source(node).split("\n")]
+            for key, nodes in given.items()
+            if mentioned(nodes) - bound(nodes) <= there
+        }
 
     def is_prepare(self, node: ast.stmt) -> bool:
         """Whether a statement prepares names, which keep them."""
@@ -202,7 +204,7 @@ class View:
     def spoken(self) -> Mapping[ast.stmt, list[str]]:
         """Statements that only print or write by way of the accelerator, as lines that do without it."""
         found: dict[ast.stmt, list[str]] = {}
-        chosen = {name for name, node in self.devices.items() if self.originals.get((self.cells[node], name))}
+        chosen = {name for name, node in self.devices.items() if (self.cells[node], name) in self.originals}
         for node in self.cells:
             names = mentioned([node]) & self.bound_to_processes.names
             if not names or node in self.setup or node in self.definitions.values():

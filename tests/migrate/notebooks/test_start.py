@@ -273,6 +273,16 @@ def test_the_notebooks_own_process_has_a_device_of_its_own(own):
     assert last == own
 
 
+def test_a_device_that_is_chosen_in_two_steps_is_chosen_in_both():
+    chosen = "device = torch.device('cpu')\nif torch.cuda.is_available():\n    device = torch.device('cuda')"
+
+    first, *_ = _on_devices(STEP, "x = y.to(device)", chosen=chosen)
+    shown, *_ = _on_devices("accelerator.print(device)", STEP, chosen=chosen)
+
+    assert f"{chosen}\nif torch.cuda.device_count() > 1:" in first
+    assert shown.endswith(chosen)
+
+
 def test_number_of_a_gpu_does_not_choose_one_that_is_not_there():
     first, *_ = _on_devices(STEP, "x = y.to(device)", chosen="device = torch.device('cuda:3')")
 
