@@ -172,7 +172,7 @@ class View:
 
     @cached_property
     def originals(self) -> Mapping[tuple[int, str], list[str]]:
-        """The lines that gave a name its value before the conversion, by cell and name; what they call is still there."""
+        """The lines that gave a name its value before the conversion, by cell and name, if what they call is there."""
         before = View(self.original, self.mark, self.package, "")
         there = bound(self.cells) | set(dir(builtins))
         given: dict[tuple[int, str], list[ast.stmt]] = {}
