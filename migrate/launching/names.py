@@ -138,9 +138,16 @@ def _arm(case: ast.match_case, known: set[str], uses: Mapping[str, set[str]]) ->
 # --- what may be another afterwards ---------------------------------------------------------------------------------
 
 
+def given(nodes: Sequence[ast.AST]) -> set[str]:
+    """The names that code binds, and those of what it sets something in: `a` of `a.b = 1` and of `a[0] = 1`."""
+    places = [inner for node in nodes for inner in ast.walk(node) if isinstance(inner, (ast.Attribute, ast.Subscript))]
+    roots = {root_of(place) for place in places if not isinstance(place.ctx, ast.Load)}
+    return bound(nodes) | {name for name in roots if name is not None}
+
+
 def touched(nodes: Sequence[ast.AST]) -> set[str]:
-    """The names that code binds, and those of what it may change: handed to calls, asked to do something, set in."""
-    found = bound(nodes)
+    """The names that code gives something, and those of what it may change: handed to calls, asked to do something."""
+    found = given(nodes)
     for node in (inner for outer in nodes for inner in ast.walk(outer)):
         if isinstance(node, ast.Call):
             parts: list[ast.AST] = [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -149,9 +156,6 @@ def touched(nodes: Sequence[ast.AST]) -> set[str]:
             if isinstance(node.func, ast.Name) and node.func.id in _HARMLESS:
                 continue
             found |= {name for part in parts if (name := root_of(part)) is not None}
-        elif isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-            if (name := root_of(node)) is not None:
-                found.add(name)
     return found
 
 

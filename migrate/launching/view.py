@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import first_line, last_line
 from migrate.launching.alone import on_one_process
 from migrate.launching.methods import needing
-from migrate.launching.names import DEFINITIONS, bound, globals_of, mentioned
+from migrate.launching.names import DEFINITIONS, bound, given, globals_of, mentioned
 from migrate.launching.refusal import NotStarted
 from migrate.launching.text import INDENT, Text
 
@@ -175,13 +175,19 @@ class View:
         """The lines that gave a name its value before the conversion, by cell and name, if what they call is there."""
         before = View(self.original, self.mark, self.package, "")
         there = bound(self.cells) | set(dir(builtins))
-        given: dict[tuple[int, str], list[ast.stmt]] = {}
-        for node, cell in before.cells.items():
-            for name in bound([node]) if isinstance(node, ast.Assign) or _only_assigns(node) else ():
-                given.setdefault((cell, name), []).append(node)
+        choices = {
+            node: cell for node, cell in before.cells.items() if isinstance(node, ast.Assign) or _only_assigns(node)
+        }
+        made: dict[tuple[int, str], list[ast.stmt]] = {}
+        for node, cell in choices.items():
+            for name in bound([node]):
+                made.setdefault((cell, name), []).append(node)
+        kept = {ast.dump(node) for node in self.cells}
+        gone = [node for node in choices if ast.dump(node) not in kept]
+        whole = {key: _with_what_they_read(nodes, gone) for key, nodes in made.items()}
         return {
             key: [line for node in nodes for line in before.text.source(node).split("\n")]
-            for key, nodes in given.items()
+            for key, nodes in whole.items()
             if mentioned(nodes) - bound(nodes) <= there
         }
 
@@ -265,6 +271,15 @@ def _only_assigns(node: ast.stmt) -> bool:
     if not isinstance(node, ast.If):
         return False
     return all(isinstance(each, ast.Assign) or _only_assigns(each) for each in (*node.body, *node.orelse))
+
+
+def _with_what_they_read(nodes: Sequence[ast.stmt], gone: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """Some statements with those which the conversion took away, and which gave what they read: `args.device = ...`."""
+    found = list(nodes)
+    for node in reversed(gone):
+        if node not in found and first_line(node) < first_line(found[-1]) and given([node]) & mentioned(found):
+            found.append(node)
+    return sorted(found, key=first_line)
 
 
 def _is_made(node: ast.expr) -> bool:

@@ -43,6 +43,12 @@ did not hold.""",
         """*refused*: left as it was; *does not run*: neither does the original; *by chance*: two runs of the original
 differ; *same*: every printed character and every written file is the same; *differs*: E1 is broken.""",
     ),
+    "made": (
+        "Programs put together from what people write",
+        """Each part (device, data, loaders, model, step, metrics, files) is written in one of its common ways, taken by
+chance. What they print and write is compared with the original: alone (E1), on two processes (E2 to E5), on pretended
+GPUs, resumed. *refused*: left as it was, with a reason; *hold*: all that can be compared is the same; *fail*: not.""",
+    ),
     "metamorphic": (
         "What must not matter",
         """Fixtures, changed in a way that means nothing. *same*: the same is found and the same converts; *differs*:

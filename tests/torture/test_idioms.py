@@ -36,12 +36,12 @@ BY_STEPS = frozenset({"rate by corners", "rate by loss", "stops by loss"})
 @pytest.mark.parametrize("portion", range(PORTIONS))
 @pytest.mark.parametrize("kind", TOLD, ids=[kind.__name__ for kind in TOLD])
 def test_the_contracts_hold(kind, portion, record, is_late, tmp_path):
-    held(kind, portion, performed, record, is_late, tmp_path, TOLD[kind])
+    held(TOLD[kind], kind.made, portion, performed, record, is_late, tmp_path)
 
 
-def held(kind, portion, performed, record, is_late, folder, told_of):
+def held(kind, made, portion, performed, record, is_late, folder):
     """Make a portion of the programs of a kind, look at each as `performed` does, and find nothing wrong."""
-    chance = random.Random(f"{SEED} {kind.__name__} {portion}")  # noqa: S311 (a choice, not a secret)
+    chance = random.Random(f"{SEED} {kind} {portion}")  # noqa: S311 (a choice, not a secret)
     counts = dict.fromkeys(("programs", "refused", "hold", "fail"), 0)
     failures = []
     (folder / "stage").mkdir()
@@ -49,13 +49,13 @@ def held(kind, portion, performed, record, is_late, folder, told_of):
         for number in range(MADE // PORTIONS):
             if is_late():
                 break
-            program = kind.made(chance)
+            program = made(chance)
             converted, told = performed(program, folder / str(number), stage)
             counts["programs"] += 1
             counts["fail" if told else "hold" if converted else "refused"] += 1
             if told:
                 failures.append(f"{folder / str(number)} ({program.ways}): {told}")
-    record(kind.__name__, told_of, **counts)
+    record("made", kind, **counts)
     assert not failures, "\n\n".join(failures)
 
 

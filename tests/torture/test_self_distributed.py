@@ -18,7 +18,8 @@ pytestmark = pytest.mark.torture
 
 @pytest.mark.parametrize("portion", range(PORTIONS))
 def test_the_contracts_hold_of_programs_that_distribute_themselves(portion, record, is_late, tmp_path):
-    held(self_distributed, portion, performed, record, is_late, tmp_path, "programs that distribute themselves")
+    kind = "programs that distribute themselves"
+    held(kind, self_distributed.made, portion, performed, record, is_late, tmp_path)
 
 
 def performed(program, folder, stage):

@@ -254,11 +254,12 @@ if torch.cuda.device_count() > 1:
     device = torch.device("cpu")"""
 
 
-def _on_devices(*cells, chosen=OWN_DEVICE):
-    """The cells after a setup that chooses a device, which the notebook did by `chosen`."""
+def _on_devices(*cells, chosen=OWN_DEVICE, above=None):
+    """The cells after a setup that chooses a device, which the notebook did by `chosen`, and those of another above."""
     setup = f"import torch\n{SETUP}\ndevice = accelerator.device"
     before = setup.replace("device = accelerator.device", chosen)
-    return _started(setup, *cells, original=[before, *cells])
+    first = [above] if above is not None else []
+    return _started(*first, setup, *cells, original=[*first, before, *cells])
 
 
 @pytest.mark.parametrize(
@@ -281,6 +282,14 @@ def test_a_device_that_is_chosen_in_two_steps_is_chosen_in_both():
 
     assert f"{chosen}\nif torch.cuda.device_count() > 1:" in first
     assert shown.endswith(chosen)
+
+
+def test_what_the_choice_of_a_device_read_is_chosen_again_where_it_went_with_it():
+    chosen = "if args.device is None:\n    args.device = 'cuda'\ndevice = torch.device(args.device)"
+
+    _, first, *_ = _on_devices(STEP, "x = y.to(device)", chosen=chosen, above="args = options()")
+
+    assert first.endswith(f'{chosen}\nif torch.cuda.device_count() > 1:\n    device = torch.device("cpu")')
 
 
 def test_number_of_a_gpu_does_not_choose_one_that_is_not_there():
