@@ -239,6 +239,15 @@ REFUSED = {
         "steps = len(loader)\nschedule = rates(steps)",
         f"{STEP}\n    schedule.next()",
     ],
+    "`log` writes to a file that is open in one process only": [
+        f"{SETUP}\nlog = open('log.txt', 'w')",
+        f"{STEP}\n    log.write('x')",
+    ],
+    "`table` writes to a file that is open in one process only": [
+        SETUP,
+        f"{STEP}\n    table = csv.writer(open('log.txt', 'w'))",
+        "table.writerow([1])",
+    ],
     "`model` is given another value after it is prepared": [SETUP, "model = Net()", STEP],
     "`optimizer` is made here": [SETUP, f"{STEP}\noptimizer = SGD(accelerator.device)", "optimizer.step()"],
     "make an accelerator each": [SETUP, SETUP, STEP],
