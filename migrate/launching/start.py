@@ -341,7 +341,7 @@ class _Start:
     def _check_sent(self, nodes: Sequence[ast.stmt], names: Collection[str]) -> None:
         if (found := unsent(nodes, names, self._roles)) is not None:
             node, name = found
-            raise self._refused(f"`{name}` writes to a file that is open in one process only", _OPENED, node)
+            raise self._refused(f"`{name}` writes to what is open in one process only", _OPENED, node)
 
     def _classes(self, names: Collection[str]) -> set[str]:
         """The classes that use one of some names, in a method at least: who has objects of them is not seen."""

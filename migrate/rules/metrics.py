@@ -74,6 +74,7 @@ from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.shares.bars import bars_of_samples
 from migrate.programs.shares.joins import apart_shown
+from migrate.programs.shares.kept_by_models import kept_by_models
 from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.shares.running import running
@@ -184,6 +185,8 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     shown += [name for name in shown_lists(facts, loop) if name not in told]
     shown += [name for name in running(facts, loop) if name not in {*told, *shown, *(each.name for each in found)}]
     shown += dict.fromkeys(bars_of_samples(facts, loop))
+    by_models = [*kept_by_models(facts, loop)]
+    shown += [kept.name for kept in by_models if not kept.is_read_after]
     for divided in short_counts(facts, loop, {*told, *(each.name for each in found)}):
         what = f"{ast.unparse(divided)} divides by one less than the batches of a process, which N share out"
         draft.note(divided, what, f"divide by {ast.unparse(divided.right)} + 1")
@@ -192,7 +195,8 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
         verb = "shows" if len(shown) == 1 else "show"
         draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
     whole = {number.name for number in last}
-    for name in dict.fromkeys(name for each, names in left.items() if each not in whole for name in names):
+    read = [name for each, names in left.items() if each not in whole for name in names]
+    for name in dict.fromkeys([*read, *(kept.name for kept in by_models if kept.is_read_after)]):
         draft.note(loop.node, f"{name}, read after this loop, is of one process's share of the data")
     for given in yielded(facts, loop):
         draft.note(given, f"{ast.unparse(given)}, which is yielded here, is of one process's share of the data")

@@ -38,6 +38,11 @@ def read_elsewhere(facts: Facts, loop: LoopFact, name: str) -> Iterator[ast.expr
     return _read(facts, loop.unit, name, inside, _DEEPEST)
 
 
+def read_of_object(facts: Facts, method: Function, place: str, inside: Collection[Unit]) -> Iterator[ast.expr]:
+    """Where code that runs, but for some functions, reads an attribute of the object of a method."""
+    return _read(facts, method, place, {*inside}, _DEEPEST)
+
+
 def read_by_other_names(facts: Facts, loop: LoopFact, places: Collection[str]) -> Iterator[str]:
     """The names of other functions for containers of modules that a loop fills, where they read them."""
     inside = {loop.unit, *(each.unit for each in below(facts, loop.node))}

@@ -239,11 +239,11 @@ REFUSED = {
         "steps = len(loader)\nschedule = rates(steps)",
         f"{STEP}\n    schedule.next()",
     ],
-    "`log` writes to a file that is open in one process only": [
+    "`log` writes to what is open in one process only": [
         f"{SETUP}\nlog = open('log.txt', 'w')",
         f"{STEP}\n    log.write('x')",
     ],
-    "`table` writes to a file that is open in one process only": [
+    "`table` writes to what is open in one process only": [
         SETUP,
         f"{STEP}\n    table = csv.writer(open('log.txt', 'w'))",
         "table.writerow([1])",
