@@ -15,6 +15,7 @@ from migrate.analysis.units import Class, Function, Module, Unit
 from migrate.programs.home.entry import is_there
 from migrate.programs.home.handed import others_run_raw
 from migrate.programs.home.naming import Named, bound, covers, holding, reachable
+from migrate.programs.home.reading import read_before
 from migrate.programs.reach.callees import entered, reached
 from migrate.programs.reach.outsiders import is_inside_model, units_from
 
@@ -121,6 +122,8 @@ def _is_in_time(facts: Facts, unit: Unit, given: list[Named], wanted: Wanted) ->
     of_modules = [each for each in given if each.module is not None]
     if of_modules and not wanted.trains <= units_from(facts, unit):
         return False  # prepare would come too late for those who read the name
+    if any(read_before(facts, unit, units_from(facts, unit), of_modules)):
+        return False
     is_there_yet = not any(_is_made_by(facts, unit, each) for each in of_modules)
     return is_there_yet and is_there(facts, unit, [each.target for each in given])
 
