@@ -1,6 +1,7 @@
 """What is printed out of the accelerator's reach: the first process says it, which the environment tells.
 
-Configurations that are shown before there is an accelerator, and what models and data sets say while they are made.
+Configurations that are shown before there is an accelerator, what models and data sets say while they are made, and
+what the training gives back: `print(train(config))` is `result = train(config)` for all, and the rest for the first.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import gives_up, is_main_guard, walk
 from migrate.programs.chance.calls import draws
+from migrate.programs.output.computed import Computed, computed
 from migrate.programs.output.guards import is_asked
 from migrate.programs.output.muted import only_prints as only_prints_in
 from migrate.programs.output.voice import Voice
@@ -44,6 +46,7 @@ class ByRank:
         self._conversion = conversion
         self._facts = conversion.facts
         self._voice = voice
+        self.computed: list[Computed] = []  # by all, before what is printed of it
 
     def said_in(self, unit: Function) -> Iterator[ast.stmt]:
         """The statements of a function that print or log themselves, and do not ask which process this is."""
@@ -59,10 +62,13 @@ class ByRank:
         facts = self._facts
         scripts = [each for each in statements if facts.file(each).notebook is None and self._prints(each)]
         found = dict.fromkeys(self._whole(each) for each in scripts if not self._is_last_word(each))
+        above = {each: made for each in found if (made := self._computed(each)) is not None}
+        self.computed += above.values()
         runs: list[list[ast.stmt]] = []
         for block in {id(block): block for block in (facts.tree(each).block(each) for each in found)}.values():
             at = [position for position, statement in enumerate(block) if statement in found]
-            ends = [0, *(i for i, (one, next_) in enumerate(pairwise(at), 1) if next_ > one + 1), len(at)]
+            apart = (i for i, (one, next_) in enumerate(pairwise(at), 1) if next_ > one + 1 or block[next_] in above)
+            ends = [0, *apart, len(at)]
             runs += [[block[position] for position in at[first:last]] for first, last in pairwise(ends)]
         return runs
 
@@ -84,14 +90,30 @@ class ByRank:
         return self._whole(above)
 
     def _prints(self, statement: ast.stmt) -> bool:
-        """Whether a statement does nothing but print or log."""
+        """Whether a statement does nothing but print or log, but for what all compute above it."""
         voice, said = self._voice, statement.value if isinstance(statement, ast.Expr) else None
         is_logged = isinstance(said, ast.Call) and tells_progress(self._facts, said)
+        if self._computed(statement) is not None:
+            return True
         if not (is_logged or voice.is_output(statement)) or voice.is_collective(statement):
             return False
-        calls = [node for node in walk(statement) if isinstance(node, ast.Call)]
-        is_quiet = all(map(self._is_printed, filter(voice.is_heard, calls)))
-        return is_quiet and not any(map(self._does_more, calls))
+        return self._is_quiet(walk(statement))
+
+    def _computed(self, statement: ast.stmt) -> Computed | None:
+        """What all processes must compute of what a statement prints."""
+        said = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(said, ast.Call) or not self._is_printed(said):
+            return None
+        made = computed(self._conversion, statement)
+        if made is None:
+            return None
+        inside = {said, *walk(made.call)}
+        return made if self._is_quiet(node for node in walk(statement) if node not in inside) else None
+
+    def _is_quiet(self, nodes: Iterable[ast.AST]) -> bool:
+        """Whether calls among some nodes write nothing but what is printed, and do no more."""
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        return all(map(self._is_printed, filter(self._voice.is_heard, calls))) and not any(map(self._does_more, calls))
 
     def _is_printed(self, call: ast.Call) -> bool:
         return self._voice.is_plain_print(call) or tells_progress(self._facts, call)

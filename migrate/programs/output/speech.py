@@ -125,6 +125,7 @@ def _tell_apart(conversion: Conversion, voice: Voice, said: Speech) -> None:
     unreached = said.unreached
     alone = [*said.early, *outside, *(each for unit in unreached for each in by_rank.said_in(unit))]
     said.by_rank = by_rank.runs(alone)
+    said.computed += by_rank.computed
     seen = [*by_rank.last_words(alone), *(statement for run in said.by_rank for statement in run)]
     covered = {node for statement in seen for node in walk(statement)}
     said.early = [statement for statement in said.early if statement not in covered]
