@@ -1,15 +1,17 @@
-"""What an object holds by the time its `__init__` enters one of its methods.
+"""What an object holds by the time one of its methods enters another one.
 
     def __init__(self):
         self.build_data()                 # here there is no self.model to prepare a loader with
         self.model = Net()
 
-A method finds what was set above the call that enters it first; one that no `__init__` enters finds all.
+A method finds what was set above the call that enters it first; one that no method enters finds all. Another method
+than the `__init__` may come after others: what it enters lacks only what it alone sets, further down.
 """
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.syntax import blocks, own_expressions, walk
@@ -27,11 +29,22 @@ def is_there(facts: Facts, unit: Unit, targets: Collection[str]) -> bool:
     wanted = {target.split(".")[1].partition("[")[0] for target in targets if target.startswith("self.")}
     if not wanted or not isinstance(unit, Function):
         return True
-    for init in _constructors(facts, unit):
+    for method in _leading(facts, unit):
         way = _Way(facts, unit)
-        if way.enters(init) and not wanted <= way.held:
-            return False
+        if way.enters(method) and (missing := wanted - way.held):
+            if method.name == "__init__" or any(_is_set_by(facts, method, name) for name in missing):
+                return False
     return True
+
+
+def _is_set_by(facts: Facts, method: Function, name: str) -> bool:
+    """Whether what a method runs sets an attribute of its object, and nothing else does."""
+    way = _Way(facts, method)
+    way.runs(method, method.body)
+    if name not in way.held:
+        return False
+    related = {unit for unit in facts.once(_Setters).of[name] if _is_of_one_object(unit, method)}
+    return related <= way.setters[name] and all(unit is method or way.is_only_entered_here(unit) for unit in related)
 
 
 def set_below(facts: Facts, init: Function) -> dict[str, tuple[ast.stmt, ...]]:
@@ -47,8 +60,8 @@ def set_below(facts: Facts, init: Function) -> dict[str, tuple[ast.stmt, ...]]:
     return found
 
 
-def _constructors(facts: Facts, unit: Function) -> set[Function]:
-    """Each `__init__` of a method's object that leads to it."""
+def _leading(facts: Facts, unit: Function) -> set[Function]:
+    """The methods of a method's object that lead to it."""
     found: set[Function] = set()
     seen: set[Unit] = set()
     waiting: list[Unit] = [unit]
@@ -57,7 +70,7 @@ def _constructors(facts: Facts, unit: Function) -> set[Function]:
         if each in seen or not isinstance(each, Function):
             continue
         seen.add(each)
-        if each.name == "__init__" and _is_of_one_object(each, unit):
+        if each is not unit and _is_of_one_object(each, unit):
             found.add(each)
         waiting += [call.caller.original for call in facts.callers(each)]
     return found
@@ -66,6 +79,18 @@ def _constructors(facts: Facts, unit: Function) -> set[Function]:
 def _is_of_one_object(one: Function, other: Function) -> bool:
     """Whether two methods may have the same object."""
     return one.owner is not None and other.owner is not None and one.owner.is_related(other.owner)
+
+
+class _Setters:
+    """The methods that set each attribute of their own object."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.of: defaultdict[str, set[Function]] = defaultdict(set)
+        for unit in facts.functions:
+            if (itself := unit.itself) is not None:
+                for node in facts.own(unit).of(ast.Attribute):
+                    if _is_set(node, itself.arg):
+                        self.of[node.attr].add(unit.original)
 
 
 class _Way:

@@ -141,9 +141,13 @@ def _whole(facts: Facts, statement: ast.stmt) -> ast.stmt:
 
 
 def _further(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
-    """The names of objects that a unit does not bind itself."""
+    """The names of objects that a unit does not bind itself; what its own object holds, other methods go on with."""
+    held = [*_attributes(facts, unit, role)]
+    me = unit.itself.arg if isinstance(unit, Function) and unit.itself is not None else None
+    own = [each for each in held if each.target.partition(".")[0] == me]
+    yield from own
     yield from _parameters(unit, role)
-    yield from _attributes(facts, unit, role)
+    yield from (each for each in held if each not in own)
     yield from _items(facts, unit, role)
     if role is Role.LOADER:
         yield from _of_modules(facts, unit, role)

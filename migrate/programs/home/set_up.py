@@ -162,7 +162,7 @@ def raw_reads(facts: Facts, program: Program, later: Collection[Unit]) -> Iterat
                 continue
             if not origins(facts.values(node), *_KEPT) & mine or is_itself(facts, node):
                 continue
-            if _is_handed_over(facts, node, start):
+            if _is_handed_over(facts, node, (start, home)):
                 continue
             if unit is start:
                 if (made is not None and node.lineno > made) or not _only_looks(facts, node, targets):
@@ -187,7 +187,7 @@ def _only_looks(facts: Facts, node: ast.AST, targets: Collection[str]) -> bool:
     return isinstance(above, (ast.Attribute, ast.Compare))
 
 
-def _is_handed_over(facts: Facts, node: ast.AST, start: Function) -> bool:
-    """Whether a node stands in the call that makes the object."""
-    above = facts.tree(node).up(node)
-    return any(isinstance(each, ast.Call) and start in facts.targets(each) for each in above)
+def _is_handed_over(facts: Facts, node: ast.AST, to: Collection[Function]) -> bool:
+    """Whether a node stands in the call that makes the object, or enters the method which prepares."""
+    above = (each for each in facts.tree(node).up(node) if isinstance(each, ast.Call))
+    return any(target in to for each in above for target in facts.targets(each))
