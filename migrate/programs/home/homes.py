@@ -122,10 +122,16 @@ def _is_in_time(facts: Facts, unit: Unit, given: list[Named], wanted: Wanted) ->
     of_modules = [each for each in given if each.module is not None]
     if of_modules and not wanted.trains <= units_from(facts, unit):
         return False  # prepare would come too late for those who read the name
-    if any(read_before(facts, unit, units_from(facts, unit), of_modules)):
+    read = read_before(facts, unit, units_from(facts, unit), of_modules)
+    if any(_hands_to_training(facts, node, wanted) for node in read):
         return False
     is_there_yet = not any(_is_made_by(facts, unit, each) for each in of_modules)
     return is_there_yet and is_there(facts, unit, [each.target for each in given])
+
+
+def _hands_to_training(facts: Facts, node: ast.AST, wanted: Wanted) -> bool:
+    """`Trainer(model).fit(loader)`: whether a module reads its loader to train with it; it may prepare it as well."""
+    return wanted.trains <= reached(facts, entered(facts, facts.tree(node).statement(node)))
 
 
 def _is_made_by(facts: Facts, unit: Unit, named: Named) -> bool:
