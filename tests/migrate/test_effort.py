@@ -8,6 +8,7 @@ from migrate.alone.world import World
 from migrate.edits import apply
 from migrate.options import Mode, Options
 from migrate.pipeline import run_text
+from migrate.programs.values import content
 
 SEVERAL = """
     import torch
@@ -67,3 +68,18 @@ def test_each_test_of_a_function_that_says_something_is_looked_at_once_for_all_w
     report(f"def says(word, found):\n{branches}\n    return found\nif says(rank, []):\n    print('done')", Mode.CHECK)
     mine = [test for test in looked_at if ast.unparse(test) == "word == 7"]
     assert 0 < len(mine) < 2**7
+
+
+def test_names_that_are_given_from_each_other_are_each_looked_at_once(monkeypatch):
+    looked_at = []
+    asks = content.asks_for_size
+    monkeypatch.setattr(content, "asks_for_size", lambda facts, node: looked_at.append(node) or asks(facts, node))
+    steps = "\n".join(
+        f"    if low > {number}:\n        low, high = high - low, low * high + mid" for number in range(12)
+    )
+    train = "    loss = net(data).sum()\n    loss.backward()\n    optimizer.step()\n"
+    made = "import torch\nnet = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+    made += "data, low, high, mid = torch.ones(8, 2), 1.0, 2.0, 3.0\nwhile True:\n"
+    text = f"{made}{train}{steps}\n    mid = low / high\n    for part in range(int(mid)):\n        print(part)\n"
+    run_text(text.encode(), "", Options(mode=Mode.PREVIEW))
+    assert 0 < len(looked_at) < 10_000

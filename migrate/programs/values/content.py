@@ -55,15 +55,22 @@ def goes_by_content(facts: Facts, loop: LoopFact, node: ast.AST) -> bool:
     return any(goes_by_content(facts, loop, inner) for inner in ast.iter_child_nodes(node))
 
 
-def goes_by_values(facts: Facts, loop: LoopFact, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
-    """Whether a number depends on what the batches of one process hold, and not on how large they are."""
-    if _asks_for_form(facts, node) or asks_for_size(facts, node) or node in seen:
+def goes_by_values(facts: Facts, loop: LoopFact, node: ast.AST, seen: set[ast.AST] | None = None) -> bool:
+    """Whether a number depends on what the batches of one process hold, and not on how large they are.
+
+    What was looked at on one way is not looked at on another: between names that are given from each other in many
+    branches there are more ways than can be gone.
+    """
+    seen = set() if seen is None else seen
+    if node in seen or _asks_for_form(facts, node) or asks_for_size(facts, node):
         return False
     given = facts.once(Sources).given(node).expressions if isinstance(node, ast.Name) else ()
     if given and Role.BATCH not in roles(facts.values(node)):
-        return any(goes_by_values(facts, loop, each, seen | {node}) for each in given)
+        seen.add(node)
+        return any(goes_by_values(facts, loop, each, seen) for each in given)
     if isinstance(node, (ast.Name, ast.Attribute)) or _is_kept(facts, node):
         return depends_on_batch(facts, loop, node)
+    seen.add(node)
     return any(goes_by_values(facts, loop, inner, seen) for inner in ast.iter_child_nodes(node))
 
 
