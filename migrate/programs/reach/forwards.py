@@ -1,4 +1,4 @@
-"""The forwards of the project that the call of a model runs: of the model, and of the layers that it makes.
+"""The forwards of the project that the call of a model runs: of the model, and of the layers that it makes or is given.
 
 And the methods of its own object that a method enters.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import Role
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def forwards_inside(facts: Facts, call: ast.Call) -> set[Function]:
-    """The `forward`s that a call may come to: each class's own, and those of the objects that its `__init__` makes."""
+    """The `forward`s that a call may come to: each class's own, and those of the objects that its `__init__` has.
+
+    Some of these it makes, others it is given (`self.codebook = codebook`).
+    """
     waiting = [value.unit for value in facts.values(call.func)]
     classes: set[Class] = set()
     while waiting:
@@ -27,6 +31,8 @@ def forwards_inside(facts: Facts, call: ast.Call) -> set[Function]:
             made = [node for unit in _methods(cls, "__init__") for node in facts.own(unit)]
             calls = (node for node in made if isinstance(node, ast.Call))
             waiting += [value.unit for node in calls for value in facts.values(node) if value.origin is node]
+            given = (node for node in made if isinstance(node, ast.Name))
+            waiting += [value.unit for node in given for value in facts.values(node) if value.role is Role.MODEL]
     return {unit for cls in classes for unit in _methods(cls, "forward")}
 
 

@@ -136,6 +136,17 @@ def test_rows_in_a_buffer_of_the_model_are_those_of_the_main_process(convert_tex
     assert bool(found) == is_told
 
 
+@pytest.mark.parametrize("made", ["Whole(net)", "Whole(layer=net)"])
+def test_rows_in_a_buffer_of_a_layer_that_the_model_is_given_are_told(convert_text, made):
+    whole = "class Whole(nn.Module):\n    def __init__(self, layer):\n        super().__init__()\n"
+    whole += "        self.layer = layer\n\n    def forward(self, x):\n        return self.layer(x)"
+    source = MODEL.format(keep="self.keys = 0.9 * self.keys + features.sum(0)").lstrip()
+    report, _ = convert_text(source.replace("model = Net()", f"{whole}\n\n\nnet = Net()\nmodel = {made}"))
+
+    found = [f.line for f in report.of(Kind.NOTE) if "all go on with that of the main process" in f.message]
+    assert len(found) == 1
+
+
 OPERATION = """
 import torch
 from torch import nn
