@@ -8,9 +8,10 @@
     (a whole model)                           ->   torch.load(path, map_location=accelerator.device)
 
 Keys stay plain; where the original loaded into a wrapped model, a `module.` prefix is taken off first, and within the
-keys of a layer that was wrapped (`model.features = DataParallel(model.features)`). Code beside the training that still
-wraps a model of the same class loads into the model inside, `model.module.load_state_dict(...)`. What has no name is
-stripped in place, `{key.removeprefix('module.'): value for key, value in torch.load(path).items()}`. Without
+keys of a layer that was wrapped (`model.features = DataParallel(model.features)`). Where a program takes from a file
+what the model has under the same key, that is done above it, or it would find nothing. Code beside the training that
+still wraps a model of the same class loads into the model inside, `model.module.load_state_dict(...)`. What has no
+name is stripped in place, `{key.removeprefix('module.'): value for key, value in torch.load(path).items()}`. Without
 map_location every process would load onto the GPU that the file was written from. Where an object of the project keeps
 what it is given of a checkpoint (an average of the weights), that is loaded onto the GPU of the process, and the rest
 with it.
@@ -25,9 +26,12 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.distributed import DATA_PARALLEL
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import argument_at, arguments
+from migrate.analysis.units import Function
 from migrate.programs.device.lambdas import is_location
 from migrate.programs.output.guards import has_accelerator
 from migrate.programs.output.waits import waits
+from migrate.programs.reach.forwards import is_own_object
+from migrate.programs.values.asked_keys import asked_keys
 from migrate.programs.values.sources import received
 from migrate.rules.layout import WIDTH, place
 from migrate.rules.placing import wrappers
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from migrate.analysis.facts import Facts, Use
+    from migrate.analysis.units import Unit
     from migrate.programs.conversion import Conversion
     from migrate.rules.draft import Draft
 
@@ -50,14 +55,10 @@ _KEY = "key.replace('{path}.module.', '{path}.')"
 def loading(conversion: Conversion, draft: Draft) -> None:
     """Load what goes into load_state_dict onto the CPU first."""
     facts = conversion.facts
-    loaded = {
-        value.origin
-        for use in facts.method_calls("load_state_dict")
-        if use.unit in conversion.units
-        for argument in arguments(use.node)
-        for value in facts.values(argument)
-        if value.role is Role.CHECKPOINT
-    }
+    loads = [use for use in facts.method_calls("load_state_dict") if use.unit in conversion.units]
+    read = [argument for use in loads for argument in arguments(use.node)]
+    read += [asked for unit in {use.unit for use in loads} for _, asked in asked_keys(facts, unit)]
+    loaded = {value.origin for each in read for value in facts.values(each) if value.role is Role.CHECKPOINT}
     for use in conversion.uses:
         if use.node not in loaded or "torch.load" not in facts.called(use.node):
             continue
@@ -133,14 +134,29 @@ def _strip_prefixes(conversion: Conversion, draft: Draft) -> None:
     calls = wrappers(conversion)
     wrapped = {origin for call in calls for origin in origins(facts.values(call.args[0]), Role.MODEL)}
     layers = _wrapped_layers(conversion, calls)
-    for use in facts.method_calls("load_state_dict"):
-        made = origins(facts.receiver(use.node), Role.MODEL)
-        inside = sorted({path for origin, path in layers if origin in made})
-        if use.unit not in conversion.units or _state(use.node) is None or not (inside or made & wrapped):
-            continue
-        if not inside and _is_below(facts, use, [c for c in calls if origins(facts.values(c), Role.MODEL) & made]):
-            continue
-        _take_off(conversion, draft, use, inside, whole=bool(made & wrapped))
+    asking: dict[Unit, list[tuple[ast.stmt, ast.expr]]] = {}
+    for name in ("state_dict", "load_state_dict"):
+        for use in facts.method_calls(name):
+            made, state = origins(facts.receiver(use.node), Role.MODEL), _state(use.node)
+            inside, is_whole = sorted({path for origin, path in layers if origin in made}), bool(made & wrapped)
+            if use.unit not in conversion.units or not (inside or is_whole):
+                continue
+            if not inside and _is_below(facts, use, [c for c in calls if origins(facts.values(c), Role.MODEL) & made]):
+                continue
+            taken: Iterable[tuple[ast.stmt, ast.expr]] = ()
+            if name == "state_dict" and _is_from_outside(use) and use.unit not in asking:
+                asking[use.unit] = taken = list(asked_keys(facts, use.unit))
+            elif name == "load_state_dict" and state is not None:
+                is_done = asking.get(use.unit) and Role.CHECKPOINT not in roles(facts.values(state))
+                taken = [] if is_done else [(facts.tree(use.node).statement(use.node), state)]
+            for statement, kept in taken:
+                _take_off(conversion, draft, use, kept, statement, inside, whole=is_whole)
+
+
+def _is_from_outside(use: Use) -> bool:
+    """Whether the keys are those that a model has from outside, `model.state_dict()`; not for a method of its own."""
+    model = use.node.func.value if isinstance(use.node.func, ast.Attribute) else None
+    return model is not None and not (isinstance(use.unit, Function) and is_own_object(use.unit, model))
 
 
 def _is_below(facts: Facts, use: Use, calls: Sequence[ast.Call]) -> bool:
@@ -155,21 +171,20 @@ def _is_below(facts: Facts, use: Use, calls: Sequence[ast.Call]) -> bool:
     )
 
 
-def _take_off(conversion: Conversion, draft: Draft, use: Use, inside: list[str], *, whole: bool) -> None:
-    """Above a call that loads, or in it, take the prefixes off the keys; say what to do where neither can be."""
-    facts, state = conversion.facts, _state(use.node)
-    if state is None:
-        return
-    statement = facts.tree(use.node).statement(use.node)
+def _take_off(
+    conversion: Conversion, draft: Draft, use: Use, state: ast.expr, above: ast.stmt, inside: list[str], *, whole: bool
+) -> None:
+    """Above a statement, or where it is read, take prefixes off the keys of a state; say so where neither can be."""
+    facts = conversion.facts
     calls = [node for node in ast.walk(state) if isinstance(node, ast.Call)]
     is_kept = isinstance(state, (ast.Name, ast.Subscript, ast.Attribute)) and not calls
     if is_kept and "torch" in use.unit.module.names:
         text = ast.unparse(state)
-        lines = [_renamed(facts, statement, text, path) for path in inside]
+        lines = [_renamed(facts, above, text, path) for path in inside]
         lines += [f"{_STRIP}({text}, 'module.')"] if whole else []
         for line in lines:
-            if not _is_said(facts, statement, line):
-                draft.before(statement, draft.quoted(use.node, line))
+            if not _is_said(facts, above, line):
+                draft.before(above, draft.quoted(use.node, line))
     elif whole and not inside and any("torch.load" in facts.called(call) for call in calls if _is_read(state, call)):
         draft.wrap(state, draft.quoted(use.node, _PLAIN))
     else:
@@ -217,7 +232,7 @@ def _load_inside(conversion: Conversion, draft: Draft) -> None:
         is_wrapped = _is_wrapped(facts, use.node, model)
         if is_wrapped:
             draft.wrap(model, "{it}.module")
-            _take_off(conversion, draft, use, [], whole=True)
+            _take_off(conversion, draft, use, state, facts.tree(use.node).statement(use.node), [], whole=True)
         elif is_wrapped is None:
             draft.note(
                 use.node,
