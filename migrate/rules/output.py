@@ -139,6 +139,10 @@ def _agree(conversion: Conversion, draft: Draft, said: Speech) -> None:
     for value in found.told:
         draft.wrap(value, "broadcast_object_list([{it}])[0]")
         draft.add_import(value, conversion.home_of("broadcast_object_list"), "broadcast_object_list")
+    for loop, names in found.found.items():
+        given = ", ".join(names)
+        draft.after(loop, f"{given} = broadcast_object_list([{given}])" + ("[0]" if len(names) == 1 else ""))
+        draft.add_import(loop, conversion.home_of("broadcast_object_list"), "broadcast_object_list")
     for call in found.apart:
         draft.left(
             call,

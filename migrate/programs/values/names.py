@@ -2,7 +2,8 @@
 
 A folder with the time in its name has two names on two processes. That matters where all of them use it: to read what
 the main process has written there, or to make the folder. So has one that is numbered by how many there are already,
-`f"run_{len(os.listdir(out))}"`, once one of the processes has made its own.
+`f"run_{len(os.listdir(out))}"`, once one of the processes has made its own, and one that is looked for until there is
+no such folder: `while os.path.exists(path): ...`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.known import output
-from migrate.analysis.syntax import argument_at, walk
+from migrate.analysis.syntax import argument_at, binds, walk
 from migrate.programs.reach.callees import uses_reached
 from migrate.programs.reach.entry_files import is_guarded_beside
 from migrate.programs.values.outputs import Outputs
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
 
 _DEEPEST = 5
+_OF_PATHS = frozenset({"exists", "is_dir", "is_file"})
 
 
 @dataclass(slots=True)
@@ -34,6 +36,7 @@ class Told:
 
     told: list[ast.expr] = field(default_factory=list)
     apart: list[ast.Call] = field(default_factory=list)
+    found: dict[ast.While, list[str]] = field(default_factory=dict)  # loops that look for names, with these
 
 
 def told_names(conversion: Conversion, covered: set[int]) -> Told:
@@ -51,10 +54,13 @@ def told_names(conversion: Conversion, covered: set[int]) -> Told:
         shared = (call for call in dict.fromkeys(made) if id(call) not in covered)
         mine = [call for call in shared if not is_guarded_beside(facts, begins, call)]  # else another script's
         wholes = [_told_at(conversion, call) for call in mine]
-        if None in wholes:
+        looked = names.looked_for(path, _DEEPEST) if path is not None else ()
+        looking = {loop: given for loop, given in looked if id(loop) not in covered}
+        if None in wholes or not all(_has_accelerator(conversion, loop) for loop in looking):
             found.apart.append(use.node)
         else:
             found.told += [whole for whole in wholes if whole is not None and whole not in found.told]
+            found.found |= looking
     return found
 
 
@@ -63,8 +69,12 @@ def _told_at(conversion: Conversion, made: ast.Call) -> ast.expr | None:
     statement = conversion.facts.tree(made).statement(made)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
-    is_there = conversion.has_accelerator_at(statement) and conversion.access.has(conversion.facts.unit(made))
-    return statement.value if is_there else None
+    return statement.value if _has_accelerator(conversion, statement) else None
+
+
+def _has_accelerator(conversion: Conversion, statement: ast.stmt) -> bool:
+    """Whether there is an accelerator where a statement runs."""
+    return conversion.has_accelerator_at(statement) and conversion.access.has(conversion.facts.unit(statement))
 
 
 def is_made_up(facts: Facts, path: ast.expr) -> bool:
@@ -112,12 +122,37 @@ class _Names:
             if isinstance(inner, ast.Call):
                 if self._facts.called(inner) & output.MADE_UP or (by_number and self._counts_files(inner)):
                     yield inner
-        for inner in walk(node) if depth else ():
+        for given in self._given(node) if depth else ():
+            yield from self.made_up(given, depth - 1, by_number=by_number)
+
+    def looked_for(self, node: ast.expr, depth: int) -> Iterator[tuple[ast.While, list[str]]]:
+        """The loops that go on to another name while there is such a file or folder, with the names that they give."""
+        for inner in walk(node).of(ast.Name):
+            unit = self._facts.unit(inner)
+            for loop in self._facts.own(unit).of(ast.While):
+                if inner.id in binds(loop) & self._asked(loop) and loop.lineno < inner.lineno:
+                    yield loop, sorted(binds(loop))
+        for given in self._given(node) if depth else ():
+            yield from self.looked_for(given, depth - 1)
+
+    def _asked(self, loop: ast.While) -> set[str]:
+        """The names in the path of which the test of a loop asks whether it is there."""
+        calls = [call for call in walk(loop.test).of(ast.Call) if self._is_there(call)]
+        return {name.id for call in calls for name in walk(call).of(ast.Name)}
+
+    def _is_there(self, call: ast.Call) -> bool:
+        """`os.path.exists(path)`, `path.exists()`."""
+        is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _OF_PATHS
+        return bool(self._facts.called(call) & output.EXISTS) or (is_method and not call.args)
+
+    def _given(self, node: ast.expr) -> Iterator[ast.expr]:
+        """What the parts of an expression are given."""
+        for inner in walk(node):
             is_read = isinstance(getattr(inner, "ctx", ast.Load()), ast.Load)
             if isinstance(inner, (ast.Name, ast.Attribute, ast.Call)) and is_read:
                 for given in (*self._sources.given(inner).expressions, *self._defaults(inner)):
                     if given is not node:
-                        yield from self.made_up(given, depth - 1, by_number=by_number)
+                        yield given
 
     def _counts_files(self, call: ast.Call) -> bool:
         """`len(os.listdir(path))`, `len(runs)`."""
