@@ -11,6 +11,7 @@ from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, LOOPS, TRIES, line_of, own_nodes, walk
 from migrate.analysis.units import Class, Function
+from migrate.programs.values.in_rounds import is_listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -74,7 +75,7 @@ def _around(facts: Facts, sameness: Sameness, node: ast.AST, stop: ast.AST | Non
                 yield above
             yield from _leaving(facts, sameness, above)
         elif isinstance(above, (ast.For, ast.AsyncFor)) and below is not above.iter:
-            if not sameness.even(above.iter):
+            if not is_listed(facts, above.iter) and not sameness.even(above.iter):
                 yield above
             yield from _leaving(facts, sameness, above)
         elif any(not all(map(ask, parts)) for ask, parts in _asked(sameness, above, below)):

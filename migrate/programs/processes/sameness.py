@@ -30,6 +30,7 @@ from migrate.programs.reach.entry_files import calls_in
 from migrate.programs.training.modes import Mode, Modes
 from migrate.programs.training.unsteady import unsteady
 from migrate.programs.values.fillings import Fillings, Sharing, shares
+from migrate.programs.values.in_rounds import given_in_rounds
 from migrate.programs.values.masks import may_be_mask
 from migrate.programs.values.sources import Sources, called_by_name, hidden, may_pass, parts_given
 
@@ -369,18 +370,12 @@ class Sameness:
             parts = parts_given(self._facts, statement, binding.target)
             is_given = all(ask(part) and self.alike(place, deep=False) for part, place in parts)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            is_given = self._counts(statement, binding.target) or self.same(statement.iter)
+            is_given = all(map(self.same, given_in_rounds(self._facts, statement, binding.target)))
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
             is_given = all(self.same(item.context_expr) for item in statement.items)
         else:
             is_given = self.trusting
         return is_given and self.alike(statement, deep=deep)
-
-    def _counts(self, loop: ast.For | ast.AsyncFor, target: str) -> bool:
-        """Whether a name of a loop is the number that enumerate() gives."""
-        is_pair = isinstance(loop.target, ast.Tuple) and ast.unparse(loop.target.elts[0]) == target
-        call = loop.iter
-        return is_pair and isinstance(call, ast.Call) and "builtins.enumerate" in self._facts.called(call)
 
     def alike(self, node: ast.AST, *, deep: bool) -> bool:
         """Whether all processes run a node equally often; `deep`: in all, not for one call of its function."""
