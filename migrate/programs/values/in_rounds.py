@@ -13,8 +13,9 @@ def is_listed(facts: Facts, rounds: ast.expr) -> bool:
     """`[("train", first), ("test", second)]`: as many rounds as are written there, whatever is in them."""
     if isinstance(rounds, ast.Call) and _numbers(facts, rounds):
         rounds = rounds.args[0]
-    is_display = isinstance(rounds, (ast.List, ast.Tuple))
-    return is_display and not any(isinstance(each, ast.Starred) for each in rounds.elts)
+    if not isinstance(rounds, (ast.List, ast.Tuple)):
+        return False
+    return not any(isinstance(each, ast.Starred) for each in rounds.elts)
 
 
 def given_in_rounds(facts: Facts, loop: ast.For | ast.AsyncFor, target: str) -> list[ast.expr]:
