@@ -57,11 +57,18 @@ def copy_for(state: State, unit: Function, site: ast.Call, caller: Unit) -> Func
 def _copied(state: State, unit: Function, outer: Function | None) -> Function:
     made = Function(unit.node, unit.module, unit.owner, unit.parent)
     made.of, made.outer = unit, outer
-    made.rest, made.others = (arg and ast.copy_location(ast.arg(arg.arg), arg) for arg in (unit.rest, unit.others))
+    made.rest, made.others = (arg and _like(state, arg) for arg in (unit.rest, unit.others))
     for name, values in unit.defaults.items():
         state.join_parameter(made, name, values)
     hold_rest(state, made)
     unit.copies += 1
+    return made
+
+
+def _like(state: State, holder: ast.arg) -> ast.arg:
+    """What holds the further arguments of a copy: it stands where that of the function does."""
+    made = ast.copy_location(ast.arg(holder.arg), holder)
+    state.originals[made] = state.originals.get(holder, holder)
     return made
 
 

@@ -137,7 +137,7 @@ class State:
     twins: dict[tuple[ast.expr, Unit | Class | Round], ast.expr] = field(default_factory=dict)  # see `factories`
     rounds: dict[tuple[ast.AST, str, Unit | Round], Round] = field(default_factory=dict)
     first_classes: dict[ast.expr, Class] = field(default_factory=dict)  # the first that a call makes objects of
-    originals: dict[ast.AST, ast.expr] = field(default_factory=dict)  # a twin → what it is a twin of
+    originals: dict[ast.AST, ast.expr | ast.arg] = field(default_factory=dict)  # a twin → what it is a twin of
     entered: dict[tuple[ast.Call, Unit, FunctionNode], Function] = field(default_factory=dict)  # what calls enter
     handed: dict[tuple[ast.Call, Unit], dict[Function, Values]] = field(default_factory=dict)  # all that they pass on
     values: dict[ast.expr, Values] = field(default_factory=dict)

@@ -1,0 +1,29 @@
+"""What a function holds of further arguments, `*held`, stands in the source, also where it is told apart for its calls."""
+
+import pytest
+
+from migrate.analysis import analyse
+from migrate.source.project import Project, SourceFile
+
+BUILT = """
+import torch
+from torch import nn
+
+def build(kind, *held, **options):
+    return kind(*held, **options)
+
+model = build(nn.Linear, 3, 1)
+optimizer = build(torch.optim.SGD, model.parameters(), lr=0.1)
+scheduler = build(torch.optim.lr_scheduler.StepLR, optimizer, step_size=2)
+"""
+
+
+@pytest.mark.parametrize("held", ["held", "options"])
+def test_it_stands_where_the_function_does(tmp_path, held):
+    facts = analyse(Project([SourceFile("train.py", BUILT.encode(), real=tmp_path / "train.py")]))
+    (unit,) = (unit for unit in facts.functions if unit.name == "build")
+    arg = {"held": unit.rest, "options": unit.others}[held]
+
+    twins = facts.twins(arg)
+    assert len(twins) > 1
+    assert all(facts.tree(each) is facts.tree(unit.node) for each in twins)
