@@ -210,7 +210,7 @@ class Loops:
         """The loop that takes what a training loop trains on, itself or one around it; where the loaders were made."""
         for each in (around := (loop, *self.around(loop, self._facts.unit(loop)))):
             if found := self.loaders(each):
-                return each, frozenset(found)
+                return each, frozenset(found | self._beside(loop))
         fetched = ((each, frozenset(self.fetched(each))) for each in around)
         own = ((each, found) for each, found in fetched if each is loop or goes_on_with(self._facts, loop, found))
         return next((each for each in own if each[1]), (loop, frozenset()))
@@ -223,13 +223,21 @@ class Loops:
 
     def fetched(self, loop: Loop) -> set[ast.AST]:
         """Where the loaders were made whose batches a loop takes one by one, with `next()`, to train on them."""
-        trained = {
+        trained = self._trained(loop)
+        always = {o for node, found in trained.items() if not self._is_conditional(node, loop) for o in found}
+        return always or {origin for found in trained.values() for origin in found}
+
+    def _trained(self, loop: Loop) -> dict[ast.Call, set[ast.AST]]:
+        """The calls that take one batch to train on it."""
+        return {
             n: found
             for n, found in self.takes(loop).items()
             if not self._is_evaluated(n) and not self._is_kept(n, found, loop)
         }
-        always = {o for node, found in trained.items() if not self._is_conditional(node, loop) for o in found}
-        return always or {origin for found in trained.values() for origin in found}
+
+    def _beside(self, loop: Loop) -> set[ast.AST]:
+        """Where the loaders were made of which each step takes a batch beside those that its loop runs over."""
+        return {o for n, found in self._trained(loop).items() if not self._is_conditional(n, loop) for o in found}
 
     def takes(self, loop: Loop) -> dict[ast.Call, set[ast.AST]]:
         """The calls that take one batch, in a loop and the functions that it enters, with where loaders were made."""

@@ -1,0 +1,75 @@
+"""Loaders of which each step of a training takes a batch beside the one that its loop runs over (contract E2)."""
+
+import pytest
+
+TWO = """
+import itertools
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+
+def rounds(loader):
+    while True:
+        for batch in loader:
+            yield batch
+
+x = torch.rand(40, 2)
+few = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size={size}, shuffle=True)
+many = DataLoader(TensorDataset(torch.rand(96, 2)), batch_size={size}, shuffle=True)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+{begun}
+for epoch in range(2):
+    for (u,) in many:
+        {take}
+        optimizer.zero_grad()
+        {loss}.backward()
+        optimizer.step()
+print(*(round(each, 4) for each in model.weight.flatten().tolist()))
+"""
+LOSS = "(nn.functional.mse_loss(model(x), y) + model(u).pow(2).mean())"
+AGAIN = """try:
+            x, y = next(batches)
+        except StopIteration:
+            batches = iter(few)
+            x, y = next(batches)"""
+TAKEN = {
+    "begun again where it ends": ("batches = iter(few)", AGAIN),
+    "by a generator": ("batches = rounds(few)", "x, y = next(batches)"),
+    "by a cycle": ("batches = itertools.cycle(few)", "x, y = next(batches)"),
+    "by its method": ("batches = rounds(few)", "x, y = batches.__next__()"),
+}
+NOT_TRAINED_ON = {
+    "without gradients": "with torch.no_grad():\n            x, y = next(batches)\n            model(x)",
+    "at times": "if epoch == 1: print(next(batches)[0].shape)",
+}
+
+
+def _source(size, begun, take, loss=LOSS):
+    return TWO.format(size=size, begun=begun, take=take, loss=loss)
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_each_process_takes_its_share_of_both(convert_text, numbers_printed, name):
+    _, result = convert_text(_source(4, *TAKEN[name]))
+    alone = numbers_printed(_source(8, *TAKEN[name]), 1)
+
+    assert "accelerator.prepare(few, many, model, optimizer)" in result
+    assert numbers_printed(result, 2)[:2] == pytest.approx(alone, abs=2e-4)
+
+
+@pytest.mark.parametrize("name", NOT_TRAINED_ON)
+def test_what_is_only_looked_at_stays_whole(convert_text, name):
+    _, result = convert_text(_source(4, "batches = rounds(few)", NOT_TRAINED_ON[name], "model(u).pow(2).mean()"))
+
+    assert "accelerator.prepare(many, model, optimizer)" in result
+
+
+def test_both_are_prepared_above_an_iterator_that_is_begun_early(convert_text, numbers_printed):
+    begun, take = TAKEN["begun again where it ends"]
+    early = _source("{size}", "", take).replace("model = nn", f"{begun}\nmodel = nn")
+    _, result = convert_text(early.format(size=4))
+
+    assert "few, many = accelerator.prepare(few, many)" in result
+    assert numbers_printed(result, 2)[:2] == pytest.approx(numbers_printed(early.format(size=8), 1), abs=2e-4)
