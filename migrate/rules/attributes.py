@@ -3,6 +3,7 @@
     model.state_dict()             ->   accelerator.unwrap_model(model).state_dict()
     model.decode(z)                ->   accelerator.unwrap_model(model).decode(z)
     model[0].weight                ->   accelerator.unwrap_model(model)[0].weight
+    for layer in model:            ->   for layer in accelerator.unwrap_model(model):
     print(model)                   ->   accelerator.print(accelerator.unwrap_model(model))
     writer.add_graph(model, x)     ->   writer.add_graph(accelerator.unwrap_model(model), x)
     torch.save({"net": model}, path)   ->   accelerator.save({"net": accelerator.unwrap_model(model)}, path)
@@ -69,7 +70,7 @@ def model_attributes(conversion: Conversion, draft: Draft) -> None:
     for node in _attributes(conversion):
         accelerator = conversion.access.name(node)
         draft.wrap(node.value, f"{accelerator}.unwrap_model({{it}})")
-    kinds = (_handed_out, _written_out, _looked_into, _built_in, _saved, _among_others, _given_back)
+    kinds = (_handed_out, _gone_through, _written_out, _looked_into, _built_in, _saved, _among_others, _given_back)
     found = [given for kind in kinds for given in kind(conversion)]
     for given in dict.fromkeys(found):
         draft.wrap(given, f"{conversion.access.name(given)}.unwrap_model({{it}})")
@@ -230,6 +231,17 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
         for argument in (_moved(facts, each, FLUENT) for each in use.node.args):
             if _is_prepared_model(conversion, argument):
                 yield argument
+
+
+def _gone_through(conversion: Conversion) -> Iterator[ast.expr]:
+    """Trained models whose layers are taken one after the other: `for layer in net:`, `[*net]`."""
+    for unit in conversion.speaking_units:
+        for node in conversion.facts.own(unit):
+            over = node.iter if isinstance(node, (ast.For, ast.comprehension)) else None
+            if isinstance(node, ast.Starred) and isinstance(node.ctx, ast.Load):
+                over = node.value
+            if over is not None and _is_prepared_model(conversion, over):
+                yield over
 
 
 def _written_out(conversion: Conversion) -> Iterator[ast.expr]:

@@ -101,6 +101,22 @@ CHANGED = {
 }
 
 
+TAKEN_APART = {
+    "a loop": ("for layer in model:\n    layer", f"for layer in {INNER}:\n    layer"),
+    "a comprehension": ("names = [type(m) for m in model]", f"names = [type(m) for m in {INNER}]"),
+    "a list": ("layers = [*model]", f"layers = [*{INNER}]"),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN_APART)
+def test_layers_are_taken_of_the_model_inside(changed, name):
+    changed(model="model = nn.Sequential(nn.Linear(2, 1))", end=TAKEN_APART[name])
+
+
+def test_layers_of_a_list_of_models_stay(unchanged):
+    unchanged(model="model = nn.Sequential(nn.Linear(2, 1))", end="for each in [model]:\n    each")
+
+
 @pytest.mark.parametrize("name", CHANGED)
 def test_changed(changed, name):
     changed(**MODEL, end=CHANGED[name])

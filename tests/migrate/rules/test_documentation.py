@@ -272,6 +272,9 @@ AROUND = {
     ("model-attributes", "model.state_dict()"): put("end", "state = {}"),
     ("model-attributes", "model.decode(z)"): put("end", "z = x\nz = {}", **MODEL),
     ("model-attributes", "model[0].weight"): put("end", "weight = {}", model="model = nn.Sequential(nn.Linear(2, 1))"),
+    ("model-attributes", "for layer in model:"): put(
+        "end", "{}\n    layer", model="model = nn.Sequential(nn.Linear(2, 1))"
+    ),
     ("model-attributes", "print(model)"): put("end"),
     ("model-attributes", "writer.add_graph(model, x)"): drawn,
     ("model-attributes", 'torch.save({"net": model}, path)'): put("end"),
