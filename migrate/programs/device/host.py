@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
 
+#: What takes a list of batches, and is right where these are on the CPU.
+_JOINING = (*HOST_PREFIXES, "torch.")
+
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
@@ -88,16 +91,19 @@ def _walks(facts: Facts, program: Program, *, makes_on_device: bool) -> Iterator
     split = frozenset(split_models(facts, units_of(facts, program)))
     for loop in (*program.training, *program.evaluation):
         walk = Walk(facts, frozenset(loop.loaders), makes_on_device, split=split).through(loop)
-        walk.needs += _given_to_numpy(facts, loop, walk)
+        walk.needs += _given_away(facts, loop, walk)
         yield walk
 
 
-def _given_to_numpy(facts: Facts, loop: LoopFact, walk: Walk) -> Iterator[Need]:
-    """Where NumPy is given, after a loop, the batches that were put into a list as they are: it takes none of a GPU."""
+def _given_away(facts: Facts, loop: LoopFact, walk: Walk) -> Iterator[Need]:
+    """Where a library is given, after a loop, the batches that were put into a list as they are.
+
+    NumPy takes none of a GPU, and what PyTorch makes of them, `torch.cat(labels)`, meets what was brought to the CPU.
+    """
     raw = {name for name, place in walk.names.items() if place is Where.RAW}
     for statement in statements_after(facts, loop.node) if raw else ():
         for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
             given = {ast.unparse(each) for each in call.args if isinstance(each, (ast.Name, ast.Attribute))}
-            if given & raw and any(name.startswith(HOST_PREFIXES) for name in facts.called(call)):
+            if given & raw and any(name.startswith(_JOINING) for name in facts.called(call)):
                 yield Need(call, Reason.UNSEEN)
         raw -= writes(statement)
