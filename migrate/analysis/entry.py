@@ -183,6 +183,7 @@ def entered(state: State, values: Values) -> Values:
     found: set[Value] = set()
     for value in values:
         given = invoke(state, value, "__enter__")
+        invoke(state, value, "__exit__", NOTHING, NOTHING, NOTHING)  # what it is told of an error is not known
         if given is not None:
             found |= given[0]
         elif value.role is Role.ITERATOR and value.name == GENERATOR:  # a function under `contextlib.contextmanager`

@@ -21,6 +21,7 @@ from migrate.programs.output.voice import Voice
 from migrate.programs.output.writers import Form, made_by
 from migrate.programs.processes.films import put_around, told_files
 from migrate.programs.reach.callees import reached
+from migrate.programs.reach.implied import implied
 from migrate.programs.values.asides import done
 from migrate.programs.values.logs import logs
 from migrate.programs.values.names import is_made_up, is_opened_by_all
@@ -91,9 +92,11 @@ def listen(conversion: Conversion) -> Speech:
         else:
             _listen_inside(conversion, voice, said, unit)
     silent = is_muted(conversion)
-    for unit in {*conversion.program.outsiders, *_beside(conversion)}:
+    unnamed = implied(conversion.facts, {*conversion.units, *conversion.access.around})  # no call has a guard
+    for unit in {*conversion.program.outsiders, *_beside(conversion), *unnamed}:
         said.folders += may_be_there(conversion.facts, unit) if conversion.facts.is_editable(unit) else []
-        if voice.speaks_unasked(unit) and not voice.is_guarded_outside(unit) and not voice.is_of_ones_object(unit):
+        is_guarded = voice.is_of_ones_object(unit) or (unit not in unnamed and voice.is_guarded_outside(unit))
+        if voice.speaks_unasked(unit) and not is_guarded:
             if not silent or not only_prints(conversion, voice, unit):
                 said.unreached.append(unit)
     said.unreached = [unit for unit in said.unreached if voice.speaks_unasked(unit, besides=said.unreached)]
