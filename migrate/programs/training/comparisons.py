@@ -1,8 +1,8 @@
 """Losses that compare the rows of a batch with each other, as contrastive ones do: each process has those of its own.
 
 Only what is certain is told: a matrix of all rows by all rows (`x @ y.t()`), or rows that are spread against each other
-(`x.unsqueeze(1) - y.unsqueeze(0)`), of tensors with one row a sample, from which the loss is computed. `torch.cdist`
-may as well compare points within each sample.
+(`x.unsqueeze(1) - y.unsqueeze(0)`, `labels[:, None] == labels[None]`), of tensors with one row a sample, from which the
+loss is computed. `torch.cdist` may as well compare points within each sample.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ def factors(node: ast.expr, *, strictly: bool = True) -> tuple[ast.expr, ast.exp
 def _sides(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
     if not isinstance(node, ast.Call):
         return []
     return [*([node.func.value] if isinstance(node.func, ast.Attribute) else []), *node.args]

@@ -37,6 +37,7 @@ COMPARING = {
         "rows = torch.stack([output, model(x + 1)], dim=1).view(len(y), -1)\n"
         "a, b = rows.chunk(2, dim=1)\nloss = loss + (a @ b.t()).mean()"
     ),
+    "labels": "same = y[:, None] == y[None]\nloss = loss + (torch.cdist(output, output) * same[..., 0]).mean()",
     "distances that are added in place": "d = torch.ones(4, 4).addmm_(output, output.t())\nloss = loss + d.mean()",
 }
 WITHIN = {
@@ -47,6 +48,7 @@ WITHIN = {
     "the columns of each sample": "maps = output[:, None]\nloss = loss + maps.bmm(maps.transpose(1, 2)).mean()",
     "a score that is only shown": "print((output @ output.t()).mean())",
     "a mask of labels": "same = y.unsqueeze(0) == y.unsqueeze(1)\nprint(same)",
+    "labels and classes": "hot = y[:, None] == torch.arange(3)[None]\nloss = loss + (output * hot[..., 0]).mean()",
     "a new dimension on both": "loss = loss + (output.unsqueeze(1) - y.unsqueeze(1)).pow(2).mean()",
     "rows by columns": "loss = loss + (output.t() @ output).mean()",
     "halves of weights": "a, b = model.weight.t().split([1, 1])\nloss = loss + (a @ b.t()).mean()",
