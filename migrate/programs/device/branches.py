@@ -29,7 +29,7 @@ def ways(
     whole = whole or statement
     for test, body in branches(statement):
         asked = tests if test is None else (*tests, test)
-        assigned = [s for s in body if not _sets_device(facts, s) and not _serves(facts, s, whole)]
+        assigned = [s for s in body if not sets_device(facts, s) and not _serves(facts, s, whole)]
         if len(assigned) == 1 and isinstance(assigned[0], ast.If):
             yield from ways(facts, assigned[0], asked, whole)
             if not _is_whole(assigned[0]):
@@ -52,10 +52,10 @@ def branches(statement: ast.If) -> Iterator[tuple[ast.expr | None, list[ast.stmt
         yield None, statement.orelse
 
 
-def _sets_device(facts: Facts, statement: ast.stmt) -> bool:
+def sets_device(facts: Facts, statement: ast.stmt) -> bool:
     """`torch.cuda.set_device(i)`, also under a condition."""
     if isinstance(statement, ast.If):
-        return all(_sets_device(facts, inner) for inner in statement.body + statement.orelse)
+        return all(sets_device(facts, inner) for inner in statement.body + statement.orelse)
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         return bool(facts.called(statement.value) & SET_DEVICE)
     return False

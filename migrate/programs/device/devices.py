@@ -12,6 +12,7 @@ from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
 from migrate.analysis.syntax import arguments, is_docstring, is_main_guard, is_none, reads
 from migrate.analysis.units import Function
+from migrate.programs.device.branches import sets_device
 from migrate.programs.device.tensor_types import casts_to_gpu, condition
 from migrate.programs.device.the_cpu import has_other_device, is_cpu, only_cpu
 from migrate.programs.values.conditions import asks_for_data, asks_for_turn, denied, flag, negated
@@ -90,7 +91,7 @@ def _makes_device(facts: Facts, function: Function) -> bool:
     """Whether a function makes the device that it gives, is handed none and does nothing else, such as printing."""
     handed = any(facts.is_device(function.parameters.get(name, frozenset())) for name in function.parameter_names)
     nodes = list(ast.walk(function.node))
-    speaks = any(isinstance(node, ast.Expr) and not is_docstring(node) for node in nodes)
+    speaks = any(isinstance(node, ast.Expr) and not is_docstring(node) and not sets_device(facts, node) for node in nodes)
     made = (node for node in nodes if isinstance(node, (ast.Call, ast.Constant)) and is_choice(facts, node))
     return not handed and not speaks and any(not isinstance(n, ast.Call) or not facts.targets(n) for n in made)
 
