@@ -91,7 +91,8 @@ def _makes_device(facts: Facts, function: Function) -> bool:
     """Whether a function makes the device that it gives, is handed none and does nothing else, such as printing."""
     handed = any(facts.is_device(function.parameters.get(name, frozenset())) for name in function.parameter_names)
     nodes = list(ast.walk(function.node))
-    speaks = any(isinstance(node, ast.Expr) and not is_docstring(node) and not sets_device(facts, node) for node in nodes)
+    said = (node for node in nodes if isinstance(node, ast.Expr) and not is_docstring(node))
+    speaks = not all(sets_device(facts, node) for node in said)
     made = (node for node in nodes if isinstance(node, (ast.Call, ast.Constant)) and is_choice(facts, node))
     return not handed and not speaks and any(not isinstance(n, ast.Call) or not facts.targets(n) for n in made)
 

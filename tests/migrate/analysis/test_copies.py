@@ -1,4 +1,4 @@
-"""What a function holds of further arguments, `*held`, stands in the source, also where it is told apart for its calls."""
+"""What a function holds of further arguments, `*held`, has a place in the source, told apart for its calls or not."""
 
 import pytest
 
