@@ -29,6 +29,7 @@ from migrate.launching.captured import Prepared, captured
 from migrate.launching.names import bound, mentioned, needed, reached, touched
 from migrate.launching.own_device import brought
 from migrate.launching.refusal import NotStarted
+from migrate.launching.shown import shown
 from migrate.launching.text import INDENT, replaced
 from migrate.launching.unsent import unsent
 from migrate.launching.view import Region, View
@@ -115,18 +116,33 @@ class _Start:
         names = ", ".join(part for one in results for part in self._received(one))
         given = ", ".join(part for one in results for part in self._returned(one))
         shared = ", ".join(sorted(self._shared()))
+        body, given, names, ending = self._showing(self._view.text.indented(first, last), given, names)
         lines = [
             f"def {name}():",
             *([f"{INDENT}global {shared}", ""] if shared else []),
             *(INDENT + line for code in self._setup for line in code.split("\n")),
             *([""] if self._setup else []),
-            *self._view.text.indented(first, last),
-            *(["", f"{INDENT}return {given}"] if results else []),
+            *body,
+            *(["", f"{INDENT}return {given}"] if given else []),
             "",
             f"{f'{names} = ' if names else ''}{LAUNCHER}({name}{self._processes()})",
             *(line for one in results for line in self._loaded(one)),
+            *ending,
         ]
         return first, last, lines
+
+    def _showing(self, body: list[str], given: str, names: str) -> tuple[list[str], str, str, list[str]]:
+        """The lines of the cell, what they give and what takes it, and the line that shows what the cell showed."""
+        prepared = {name for node in self._view.setup if self._view.is_prepare(node) for name in bound([node])}
+        if self._view.package == "accelerate" or (value := shown(self._view, self._region, prepared)) is None:
+            return body, given, names, []
+        word = "return" if not given else f"{self._free('shown')} ="
+        at = value.lineno - first_line(self._statements[0])
+        body[at] = f"{INDENT}{word} {body[at].removeprefix(INDENT)}"
+        if not given:
+            return body, given, names, []
+        name = word.removesuffix(" =")
+        return body, f"{given}, {name}", f"{names}, {name}", [name]
 
     def _processes(self) -> str:
         """Accelerate wants to be told how many; the runtime takes one for each GPU."""
@@ -295,13 +311,13 @@ class _Start:
         """What takes it in the notebook."""
         if not self._has_state(name):
             return [name]
+        words = ("state", *(["training"] if Role.MODEL in self._roles(name) else []))
+        return [self._free(f"{name}_{word}") for word in words]
+
+    def _free(self, name: str) -> str:
+        """A name that the notebook does not bind."""
         taken = bound(self._view.cells)
-        return [
-            next(
-                n for n in (f"{name}_{word}", f"{name}_{word}_{self._region.cell}", f"_{name}_{word}") if n not in taken
-            )
-            for word in ("state", *(["training"] if Role.MODEL in self._roles(name) else []))
-        ]
+        return next(each for each in (name, f"{name}_{self._region.cell}", f"_{name}") if each not in taken)
 
     def _loaded(self, name: str) -> list[str]:
         """How the notebook's own object becomes what it is."""

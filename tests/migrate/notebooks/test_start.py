@@ -102,6 +102,89 @@ def test_result_is_what_is_read_before_it_is_bound(later, result):
     assert [name for name in given.split(", ") if name] == result
 
 
+ACCURACY = """\
+def accuracy(m):
+    right = 0
+    for x in loader:
+        right += accelerator.gather(m(x)).sum()
+    return right"""
+
+
+@pytest.mark.parametrize(
+    "value", ["accuracy(model)", "accuracy(model) / 3, 'of all'", "accuracy(\n    model\n)  # in all"]
+)
+def test_value_that_a_cell_shows_is_shown(value):
+    *_, cell = _started(SETUP, STEP, ACCURACY, value)
+
+    first, *more = value.split("\n")
+    assert "\n".join([f"    return {first}", *(f"    {line}" for line in more)]) in cell
+    assert cell.endswith("\n\nnotebook_launcher(evaluation_4)")
+
+
+def test_value_that_a_cell_shows_comes_back_beside_what_is_read_later():
+    *_, cell, _ = _started(SETUP, ACCURACY, "rates = {}", f"{STEP}\nrates[1] = 2\naccuracy(model)", "print(rates)")
+
+    assert "    shown = accuracy(model)\n\n    return rates, shown\n" in cell
+    assert cell.endswith("\nrates, shown = notebook_launcher(training)\nshown")
+
+
+METHODS = """\
+class Trainer:
+    def fit(self):
+        accelerator.wait()
+    def rate(self):
+        self.fit()
+        return 3"""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "accuracy(model);",  # which a notebook does not show
+        "told(model)",  # gives nothing
+        "same(model)",  # a prepared model is nobody's to send
+        "own()",
+        "batches()",  # nor is a generator
+        "for x in data:\n    trainer.fit()\ntrainer.fit()",
+        "rate = accuracy(model)",
+        "if losses:\n    accuracy(model)",
+        "accelerator.print(accuracy(model))",
+    ],
+)
+def test_value_that_no_cell_shows_is_not_sent(value):
+    functions = """\
+def told(m):
+    def inner():
+        return 3
+    accelerator.print(m)
+def same(m):
+    accelerator.wait()
+    return 3, m
+def own():
+    accelerator.wait()
+    return model
+def batches():
+    yield accelerator.num_processes"""
+    *_, cell = _started(SETUP, STEP, f"{ACCURACY}\n{functions}\n{METHODS}\ntrainer = Trainer()", value)
+
+    assert "return" not in cell
+    assert cell.endswith("\n\nnotebook_launcher(evaluation_4)")
+
+
+def test_value_of_a_method_is_shown():
+    *_, cell = _started(
+        SETUP, STEP, f"{METHODS}\ntrainer = Trainer()", "for x in data:\n    trainer.fit()\ntrainer.rate()"
+    )
+
+    assert "    return trainer.rate()\n" in cell
+
+
+def test_accelerate_gives_back_no_value_to_show():
+    *_, cell = _started(SETUP.replace("runtime", "accelerate"), ACCURACY, "accuracy(model)", package="accelerate")
+
+    assert "return" not in cell
+
+
 def test_names_that_functions_read_stay_global():
     *_, cell = _started(
         SETUP,
