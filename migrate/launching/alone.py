@@ -6,6 +6,8 @@
     tqdm(loader, disable=not accelerator....)      ->   tqdm(loader)
     accelerator.unwrap_model(model)                ->   model
     accelerator.save(weights, path)                ->   torch.save(weights, path)
+    open(path if accelerator.is_main_process else os.devnull, "w")   ->   open(path, "w")
+    model = accelerator.unwrap_model(model)        ->   (nothing)
 
 One process says and makes everything, and has no accelerator.
 """
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 #: What stands for what, where there is one process; {0} is the accelerator.
 _PLAIN = (
+    (r",\s*mode=None if {0}\.is_main_process else ['\"]disabled['\"]", ""),
     (r",\s*(disable=not|display=) ?{0}\.is_local_main_process\b", ""),
     (r"\b{0}\.unwrap_model\(([\w.\[\]'\"]+)\)", r"\1"),
     (r"\b{0}\.print\b", "print"),
@@ -42,6 +45,9 @@ def on_one_process(text: Text, statement: ast.stmt, accelerator: str, imported: 
     source = text.source(statement)
     for pattern, plain in (*_PLAIN, *_SAVE) if "torch" in imported else _PLAIN:
         source = re.sub(pattern.format(accelerator), plain, source)
+    if re.fullmatch(r"(\w+) = \1", source) and not re.fullmatch(r"(\w+) = \1", text.source(statement)):
+        return []
+    source = _first_choices(source, accelerator)
     while True:
         local = Text(source)
         found = next(_blocks(local, accelerator), None)
@@ -49,6 +55,20 @@ def on_one_process(text: Text, statement: ast.stmt, accelerator: str, imported: 
             break
         source = _opened(local, found)
     return None if _asks(local.tree, accelerator) else source.split("\n")
+
+
+def _first_choices(source: str, accelerator: str) -> str:
+    """The text with what the main process takes, where it is asked inside of a line."""
+    test = f"{accelerator}.is_main_process"
+    while True:
+        tree = ast.parse(source)
+        found = (node for node in ast.walk(tree) if isinstance(node, ast.IfExp) and ast.unparse(node.test) == test)
+        if (node := next(found, None)) is None or (taken := ast.get_source_segment(source, node.body)) is None:
+            return source
+        whole = ast.get_source_segment(source, node) or ""
+        grouped = rf"(?<![\w)\]])\({re.escape(whole)}\)"  # in parentheses that call nothing
+        pattern = grouped if re.search(grouped, source) else re.escape(whole)
+        source = re.sub(pattern, lambda _: taken, source, count=1)
 
 
 def _blocks(text: Text, accelerator: str) -> Iterator[ast.With | ast.If]:

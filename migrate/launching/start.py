@@ -28,7 +28,9 @@ from migrate.analysis.syntax import first_line, last_line
 from migrate.launching.captured import Prepared, captured
 from migrate.launching.names import bound, mentioned, needed, reached, touched
 from migrate.launching.own_device import brought
+from migrate.launching.quiet import lines_of_quiet, without_voices
 from migrate.launching.refusal import NotStarted
+from migrate.launching.removed import removed
 from migrate.launching.shown import shown
 from migrate.launching.text import INDENT, replaced
 from migrate.launching.unsent import unsent
@@ -61,24 +63,15 @@ def started(content: str, original: str, mark: str, package: str, roles: Callabl
     view = View(content, mark, package, original)
     if not view.regions:
         return content
+    view = without_voices(view)
     work = [_Start(view, region, roles) for region in view.regions]
     inside = {node for region in view.regions for node in region.statements}
     changes = [one.change() for one in work]
-    changes += [_gone(view, node) for node in view.setup if node not in inside]
+    changes += removed(view, [node for node in view.setup if node not in inside], _APART)
     changes += [(first_line(node), last_line(node), lines) for node, lines in view.spoken.items() if node not in inside]
+    changes += [(first_line(node), last_line(node), lines) for node, lines in lines_of_quiet(view).items()]
     changes.append(_imported(view))
     return "\n".join(replaced(view.text.lines, changes))
-
-
-def _gone(view: View, node: ast.stmt) -> tuple[int, int, list[str]]:
-    """A statement away, with one of the blank lines around it."""
-    first, last = first_line(node), last_line(node)
-    if view.shares_a_line(node):
-        raise NotStarted("two statements share a line", _APART, cell=view.cells[node])
-    around = view.text.lines[first - 2].strip(), (view.text.lines[last : last + 1] or ["x"])[0].strip()
-    if kept := view.kept_device(node):
-        return first, last, kept
-    return first, last + (not any(around)), []
 
 
 def _imported(view: View) -> tuple[int, int, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -43,6 +44,7 @@ class View:
     mark: str
     package: str  # which the accelerator comes from
     original: str  # the module before the conversion
+    quiet: frozenset[str] = frozenset()  # functions that ask the accelerator nothing, as the notebook has them
     text: Text = field(init=False)
 
     def __post_init__(self) -> None:
@@ -191,6 +193,12 @@ class View:
             if mentioned(nodes) - bound(nodes) <= there
         }
 
+    @cached_property
+    def neighbours(self) -> frozenset[tuple[str, str]]:
+        """The lines that followed each other before the conversion."""
+        lines = self.original.split("\n")
+        return frozenset(itertools.pairwise(lines))
+
     def is_prepare(self, node: ast.stmt) -> bool:
         """Whether a statement prepares names, which keep them."""
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
@@ -204,7 +212,8 @@ class View:
         for node in self.setup:
             if isinstance(node, ast.Assign) and not self.is_prepare(node):
                 own |= bound([node]) - self.own_devices.keys()
-        return needing(self.text.tree, self.definitions, self.uses, own)
+        quiet = {name: self.uses[name] - {self.accelerator} for name in self.quiet}
+        return needing(self.text.tree, self.definitions, {**self.uses, **quiet}, own)
 
     @cached_property
     def spoken(self) -> Mapping[ast.stmt, list[str]]:

@@ -95,7 +95,8 @@ def notebook_launcher(
         settings = {} if spec.mixed_precision is None else {"ACCELERATE_MIXED_PRECISION": spec.mixed_precision.value}
         with patch_environment(**settings):
             return function(*args)
-    return _start(spec, share, function, args)
+    # Cells of one machine are one program: the next draws from where this one left off, as on one process.
+    return _start(spec, share, function, args, goes_on=is_alone)
 
 
 def debug_launcher(function: Callable[..., Any], args: Sequence[Any] = (), num_processes: int = 2) -> Any:
@@ -110,7 +111,9 @@ def debug_launcher(function: Callable[..., Any], args: Sequence[Any] = (), num_p
     return _start(spec, _share(spec), function, args)
 
 
-def _start(spec: LaunchSpec, share: Share, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+def _start(
+    spec: LaunchSpec, share: Share, function: Callable[..., Any], args: Sequence[Any], goes_on: bool = False
+) -> Any:
     from runtime.launch import agent, parcel  # late: the first imports torch
 
     told: list[str] = []
@@ -128,11 +131,13 @@ def _start(spec: LaunchSpec, share: Share, function: Callable[..., Any], args: S
             raise ProcessFailed("".join(told).removesuffix("\n"), status)
         if status:  # a signal, which torch elastic has taken for us
             raise KeyboardInterrupt if status == 128 + signal.SIGINT else SystemExit(status)
-        is_whole, value = parcel.unpack(result) if os.path.exists(result) else (True, None)  # rank 0 may be elsewhere
-    if not is_whole:
-        warnings.warn(f"what the function returned cannot be sent, and None is given back: {value}", stacklevel=3)
-        return None
-    return value
+        back = parcel.unpack(result)
+    if back.missing:
+        why = f"what the function returned cannot be sent, and None is given back: {back.missing}"
+        warnings.warn(why, stacklevel=3)
+    if goes_on:
+        parcel.go_on(back.random)
+    return back.value
 
 
 def _share(spec: LaunchSpec) -> Share:

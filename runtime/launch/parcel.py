@@ -17,6 +17,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from types import FunctionType, ModuleType
 from typing import Any
@@ -56,7 +57,7 @@ def _random() -> list[tuple[str, Any]]:
 
 
 def go_on(states: Sequence[tuple[str, Any]]) -> None:
-    """Draw random numbers from where the notebook stood."""
+    """Draw random numbers from where another process stood."""
     for library, state in states:
         if library == "random":
             random.setstate(state)
@@ -72,24 +73,44 @@ def go_on(states: Sequence[tuple[str, Any]]) -> None:
             torch.set_rng_state(torch.frombuffer(bytearray(numbers), dtype=torch.uint8))
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What comes back from rank 0: None for what cannot be sent, why, and where its random numbers stand."""
+
+    value: Any
+    missing: str = ""
+    random: Sequence[tuple[str, Any]] = ()
+
+
 def send_back(value: Any, path: str) -> None:
-    """Write what the function returned, or why that cannot be sent, to the file `path`."""
-    buffer = io.BytesIO()
-    try:
-        _pickler(buffer, _copied_to_the_cpu).dump(value)
-        content = (True, buffer.getvalue())
-    except Exception as error:  # noqa: BLE001  as above; the training must not fail for it
-        content = (False, f"{type(value).__name__}: {error}".encode())
+    """Write what the function returned to the file `path`; the training must not fail for what cannot be sent."""
+    content, missing = _sendable(value)
+    if missing and isinstance(value, tuple) and len(value) > 1:
+        parts = [(part, *_sendable(part)) for part in value]
+        content, _ = _sendable(tuple(None if why else part for part, _, why in parts))
+        missing = "; ".join(f"element {number}, {why}" for number, (_, _, why) in enumerate(parts, 1) if why)
     with open(f"{path}.part", "wb") as file:
-        pickle.dump(content, file)
+        pickle.dump((content, missing, _random()), file)
     os.replace(f"{path}.part", path)
 
 
-def unpack(path: str) -> tuple[bool, Any]:
-    """True and what the function returned, or False and the reason why that could not be sent."""
+def unpack(path: str) -> Result:
+    """What `send_back` wrote; nothing where rank 0 is on another machine."""
+    if not os.path.exists(path):
+        return Result(None)
     with open(path, "rb") as file:
-        is_whole, content = pickle.load(file)  # noqa: S301  written by our own process
-    return is_whole, pickle.loads(content) if is_whole else content.decode()  # noqa: S301
+        content, missing, states = pickle.load(file)  # noqa: S301  written by our own process
+    return Result(pickle.loads(content), missing, states)  # noqa: S301
+
+
+def _sendable(value: Any) -> tuple[bytes, str]:
+    """A value as bytes, those of None where it cannot be sent, and why it cannot."""
+    buffer = io.BytesIO()
+    try:
+        _pickler(buffer, _copied_to_the_cpu).dump(value)
+    except Exception as error:  # noqa: BLE001  any class may raise what it likes
+        return pickle.dumps(None), f"{type(value).__name__}: {error}"
+    return buffer.getvalue(), ""
 
 
 def _dumps(value: Any) -> bytes:

@@ -278,6 +278,32 @@ print(there == draw())
 """)["stdout"].endswith("True\n")
 
 
+def test_the_notebook_draws_from_where_process_0_stopped(kernel):
+    assert kernel("""
+import random
+import numpy as np
+
+def draw():
+    return random.random(), np.random.rand(), torch.rand(1).item(), torch.initial_seed()
+
+def seeded():
+    random.seed(1), np.random.seed(2), torch.manual_seed(3)
+    return [draw() for _ in range(3)]
+
+one, two, three = seeded()
+random.seed(1), np.random.seed(2), torch.manual_seed(3)
+print([notebook_launcher(draw, num_processes=2), notebook_launcher(draw, num_processes=2), draw()] == [one, two, three])
+""")["stdout"].endswith("True\n")
+
+
+def test_what_cannot_be_sent_is_missing_alone():
+    def function():
+        return 1, threading.Lock(), [2]
+
+    with pytest.warns(UserWarning, match=r"None is given back: element 2, lock: cannot pickle"):
+        assert debug_launcher(function, num_processes=1) == (1, None, [2])
+
+
 def test_what_cells_have_set_of_the_process_goes_on(kernel):
     told = kernel("""
 import logging

@@ -156,7 +156,7 @@ def test_value_that_no_cell_shows_is_not_sent(value):
 def told(m):
     def inner():
         return 3
-    accelerator.print(m)
+    accelerator.wait()
 def same(m):
     accelerator.wait()
     return 3, m
@@ -226,6 +226,56 @@ def test_output_of_other_cells_is_that_of_one_process():
         plot(losses)
         bar = tqdm(data)
         print(model.weight)""")
+
+
+@pytest.mark.parametrize(
+    ("converted", "plain"),
+    [
+        ("f = open(path if accelerator.is_main_process else os.devnull, 'w')", "f = open(path, 'w')"),
+        ("f = open(path if accelerator.is_main_process else os.devnull)", "f = open(path)"),
+        ("f = (path if accelerator.is_main_process else pathlib.Path(os.devnull)).open('w')", "f = path.open('w')"),
+        ("log = Log(3) if accelerator.is_main_process else None", "log = Log(3)"),
+        ("run = init(id=3, mode=None if accelerator.is_main_process else 'disabled')", "run = init(id=3)"),
+        ("model = accelerator.unwrap_model(model)\nmodel.eval()", "model.eval()"),
+        ("model = accelerator.unwrap_model(model).cpu()", "model = model.cpu()"),
+    ],
+)
+def test_what_one_process_says_for_all_it_says(converted, plain):
+    *_, cell = _started(SETUP, STEP, converted)
+
+    assert cell.strip() == plain
+
+
+SHOW = """\
+def show(rows):
+    for row in rows:
+        accelerator.print(row)
+    if accelerator.is_main_process:
+        plot(rows)"""
+
+
+@pytest.mark.parametrize("calling", ["show(losses)", "def both():\n    show(1)\n\nboth()"])
+def test_function_that_only_speaks_is_the_notebooks_own(calling):
+    _, function, cell, last = _started(SETUP, SHOW, STEP, calling)
+
+    assert function == "def show(rows):\n    for row in rows:\n        print(row)\n    plot(rows)"
+    assert "show" not in cell
+    assert last == calling
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f"{STEP}\n    show(x)", "show(losses)"],  # several processes call it, too
+        [STEP, "class Told:\n    def show(self):\n        show(1)", "show(losses)"],  # who has one is not seen
+        [STEP, "def all_of(x):\n    show(accelerator.gather(x))", "all_of(losses)"],
+    ],
+)
+def test_function_that_several_processes_call_speaks_by_the_accelerator(cells):
+    _, function, *_, last = _started(SETUP, SHOW, *cells)
+
+    assert function == SHOW
+    assert "notebook_launcher(evaluation_" in last
 
 
 def test_device_that_is_only_shown_is_chosen_as_before():
@@ -515,6 +565,24 @@ def test_notebook_is_converted_and_started(book, training):
     assert "accelerator" not in made
     assert loop.startswith("def training():\n    global loader, model, optimizer\n")
     assert loop.endswith("\n\nnotebook_launcher(training)")
+
+
+def test_no_blank_line_stays_of_what_moves_into_the_function(book, training):
+    settings, made, loop = training
+    made += "\nloss_function = torch.nn.MSELoss()"
+    (change,) = run_text(book(settings, made, loop), "train.ipynb", OPTIONS).changes
+
+    _, cell, _ = _sources(change.new)
+    assert cell.split("\n")[-2:] == made.split("\n")[-2:]
+    assert "" not in cell.split("\n")
+
+
+def test_blank_lines_that_were_there_stay(book, training):
+    settings, made, loop = training
+    made += "\n\nloss_function = torch.nn.MSELoss()"
+    (change,) = run_text(book(settings, made, loop), "train.ipynb", OPTIONS).changes
+
+    assert _sources(change.new)[1].split("\n")[-3:] == made.split("\n")[-3:]
 
 
 def test_second_run_changes_nothing(book, training):
