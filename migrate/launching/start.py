@@ -27,13 +27,13 @@ from migrate.analysis.roles import Role
 from migrate.analysis.syntax import first_line, last_line
 from migrate.launching.captured import Prepared, captured
 from migrate.launching.names import bound, mentioned, needed, reached, touched
+from migrate.launching.opened import begun, opened
 from migrate.launching.own_device import brought
 from migrate.launching.quiet import lines_of_quiet, without_voices
 from migrate.launching.refusal import NotStarted
 from migrate.launching.removed import removed
 from migrate.launching.shown import shown
 from migrate.launching.text import INDENT, replaced
-from migrate.launching.unsent import unsent
 from migrate.launching.view import Region, View
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ _WITH_STATE = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER})  # what co
 _BESIDE = frozenset({Role.SCHEDULER})  # what goes on with the objects that are prepared, as with the prepared ones
 _NOT_WANTED = frozenset({Role.LOADER, Role.DATASET, Role.SAMPLER})
 _APART = "Move it into a cell of its own, or convert without --notebook-launcher."
-_OPENED = "Open and close it in the cell that trains, or convert without --notebook-launcher."
 _INSIDE = "Do it in the cell that trains, or convert without --notebook-launcher."
+_OPENED = "Open and close it in the cell that trains, or convert without --notebook-launcher."
 
 
 def started(content: str, original: str, mark: str, package: str, roles: Callable[[str], frozenset[Role]]) -> str:
@@ -96,7 +96,7 @@ class _Start:
         self._statements = region.statements
         self._reach = reached(mentioned(self._statements) | self._classes({view.accelerator, *view.devices}), view.uses)
         self._check()
-        self._check_sent(self._above(), self._read())
+        self._check_sent(opened(self._above(), self._read(), roles) or begun(self._above(), self._reach, view.modules))
         moved, counted = self._brought(), self._counted_again()
         self._setup = [*self._needed_setup(), *moved, *counted]
         self._body = [*ast.parse("\n".join(self._setup)).body, *self._statements]
@@ -268,7 +268,7 @@ class _Start:
             if name in bound(self._statements) and self._roles(name) & {Role.OPTIMIZER, Role.SCHEDULER}:
                 what = f"`{name}` is made here, and later cells go on with it"
                 raise self._refused(what, "Make it in a cell above, or convert without --notebook-launcher.")
-        self._check_sent(self._statements, found)
+        self._check_sent(opened(self._statements, found, self._roles))
         if found and self._view.package == "accelerate":
             listed = ", ".join(f"`{name}`" for name in found)
             what = f"later cells read {listed}, and Accelerate's {LAUNCHER} gives nothing back"
@@ -347,10 +347,10 @@ class _Start:
             if node in self._statements and any(map(self._view.device_needed.is_asked, self._view.own)):
                 raise self._refused(f"`{name}` is chosen among what several processes run", _APART)
 
-    def _check_sent(self, nodes: Sequence[ast.stmt], names: Collection[str]) -> None:
-        if (found := unsent(nodes, names, self._roles)) is not None:
+    def _check_sent(self, found: tuple[ast.stmt, str] | None) -> None:
+        if found is not None:
             node, name = found
-            raise self._refused(f"`{name}` writes to what is open in one process only", _OPENED, node)
+            raise self._refused(f"`{name}` writes with what one process has opened", _OPENED, node)
 
     def _classes(self, names: Collection[str]) -> set[str]:
         """The classes that use one of some names, in a method at least: who has objects of them is not seen."""

@@ -271,10 +271,14 @@ import numpy as np
 def draw():
     return random.random(), np.random.rand(), torch.rand(1).item(), torch.initial_seed()
 
-random.seed(1), np.random.seed(2), torch.manual_seed(3)
-torch.rand(5)
-there = notebook_launcher(draw, num_processes=2)
-print(there == draw())
+def stand():
+    random.seed(1), np.random.seed(2), torch.manual_seed(3)
+    torch.rand(5)
+
+stand()
+here = draw()
+stand()
+print(notebook_launcher(draw, num_processes=2) == here)
 """)["stdout"].endswith("True\n")
 
 

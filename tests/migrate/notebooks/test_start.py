@@ -23,7 +23,7 @@ for x in loader:
     loss = model(x).sum()
     accelerator.backward(loss)
     optimizer.step()"""
-ROLES = {"model": Role.MODEL, "optimizer": Role.OPTIMIZER, "loader": Role.LOADER}
+ROLES = {"model": Role.MODEL, "optimizer": Role.OPTIMIZER, "loader": Role.LOADER, "writer": Role.WRITER}
 
 
 def _started(*cells, package="runtime", original=None):
@@ -372,17 +372,28 @@ REFUSED = {
         "steps = len(loader)\nschedule = rates(steps)",
         f"{STEP}\n    schedule.next()",
     ],
-    "`log` writes to what is open in one process only": [
+    "`log` writes with what one process has opened": [
         f"{SETUP}\nlog = open('log.txt', 'w')",
         f"{STEP}\n    log.write('x')",
     ],
-    "`table` writes to what is open in one process only": [
+    "`table` writes with what one process has opened": [
         SETUP,
         f"{STEP}\n    table = csv.writer(open('log.txt', 'w'))",
         "table.writerow([1])",
     ],
     "`model` is given another value after it is prepared": [SETUP, "model = Net()", STEP],
     "`optimizer` is made here": [SETUP, f"{STEP}\noptimizer = SGD(accelerator.device)", "optimizer.step()"],
+    "`writer` writes with what one process has opened": [
+        SETUP,
+        "writer = SummaryWriter()",
+        f"{STEP}\n    if accelerator.is_main_process:\n        writer.add_scalar('loss', loss)",
+    ],
+    "`wandb` writes with what one process has opened": [
+        f"import wandb\n{SETUP}",
+        "wandb.init(project='mine')",
+        "def told(x):\n    wandb.log(x)",
+        f"{STEP}\n    told(loss)",
+    ],
     "make an accelerator each": [SETUP, SETUP, STEP],
     "two statements share a line": [SETUP, "x = 3; y = accelerator.gather(x)"],
     "is prepared, and is no plain name": [SETUP.replace("model", "my.model"), STEP.replace("model", "my.model")],
@@ -543,6 +554,20 @@ def test_what_cannot_be_started_is_refused(why):
     assert why in refused.value.what
     assert refused.value.cell
     assert refused.value.way_out
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["def train():\n    writer = SummaryWriter()\n    accelerator.wait()\n    writer.close()", "train()"],
+        ["writer = SummaryWriter()\nwriter.add_graph(model)", STEP, "writer.close()"],
+        [f"import wandb\nwandb.login()\n{STEP}\n    wandb.log(loss)"],
+        ["import wandb\nwandb.init()", STEP],
+        ["import mine\nmine.init()", f"{STEP}\n    mine.log(x)"],
+    ],
+)
+def test_what_a_function_opens_for_itself_is_no_hindrance(cells):
+    assert any("notebook_launcher(" in cell for cell in _started(SETUP, *cells))
 
 
 def test_results_do_not_come_back_from_accelerate():
