@@ -40,13 +40,14 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.progress import SHOWN_BY
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import blocks, walk
-from migrate.analysis.units import Function, Module
+from migrate.analysis.units import Class, Function, Module
 from migrate.programs.output.asked_before import asked_before
 from migrate.programs.output.by_rank import IS_FIRST
 from migrate.programs.output.caches import caches
 from migrate.programs.output.downloads import downloads
 from migrate.programs.output.guards import in_kept
 from migrate.programs.output.heard import speech
+from migrate.programs.output.in_forwards import speaking_forwards
 from migrate.programs.output.waits import waits
 from migrate.programs.reach.unnamed import listed, way_out
 from migrate.programs.values.logs import logs
@@ -219,6 +220,10 @@ def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
             draft.note(unit.node, why, f"call {unit.name}() behind it, or on the main process alone")
         else:
             draft.note(unit.node, f"every process prints or writes what {unit.name}() does", _BY_HAND)
+    for unit in speaking_forwards(conversion):
+        owner = f"{unit.owner.node.name}." if isinstance(unit.owner, Class) else ""
+        what = f"every process prints or writes what {owner}{unit.name}() does, of its own batches"
+        draft.note(unit.node, what, _BY_HAND)
 
 
 def _tell_early(conversion: Conversion, draft: Draft, said: Speech) -> None:
