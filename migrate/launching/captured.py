@@ -4,6 +4,7 @@
     steps = len(loader)                      is computed again there: each process has its share
     batches = iter(loader)                   would go over all data in each process
     diffusion = Diffusion(model)             would train the model as it was before
+    def train(data=loader): ...              the same: a default is found where the function is defined
 
 In the notebook the object is the one that was not prepared. What holds a model without calling it is right: the
 prepared one has the same parameters.
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import reads
-from migrate.launching.names import bound, root_of
+from migrate.launching.names import bound, mentioned, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -61,6 +62,23 @@ def captured(view: View, between: Sequence[ast.stmt], prepared: Prepared, read: 
             return Captured((), (node, late[0]))
     wanted = {*read}.union(*map(reads, again))
     return Captured(tuple(node for node in again if bound([node]) & wanted))
+
+
+def held(definition: ast.AST, names: Collection[str]) -> str | None:
+    """The first of some names whose value a function or a class takes where it is defined: a default, an attribute."""
+    return min(_taken(definition) & {*names}, default=None)
+
+
+def _taken(node: ast.AST) -> set[str]:
+    """The names that are read where something is defined, and not where it is called."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        defaults = [*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)]
+        return mentioned([*defaults, *getattr(node, "decorator_list", ())])
+    if isinstance(node, ast.ClassDef):
+        return set().union(*map(_taken, node.body), mentioned([*node.decorator_list, *node.bases]))
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+        return _taken(node.value)
+    return reads(node) if isinstance(node, ast.stmt) else set()
 
 
 def _only_counts(value: ast.expr) -> bool:

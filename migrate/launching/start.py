@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import first_line, last_line
-from migrate.launching.captured import Prepared, captured
+from migrate.launching.captured import Prepared, captured, held
 from migrate.launching.names import bound, mentioned, needed, reached, touched
 from migrate.launching.opened import begun, opened
 from migrate.launching.own_device import brought
@@ -237,6 +237,13 @@ class _Start:
         prepared = self._prepared()
         if not prepared:
             return []
+        for name in sorted(self._reach & self._view.definitions.keys()):
+            node = self._view.definitions[name]
+            if node not in self._statements and (first := held(node, prepared.keys())) is not None:
+                what = f"`{name}` holds `{first}` from where it is defined, which is not what each process prepares"
+                raise self._refused(
+                    what, "Hand it over where it is called, or convert without --notebook-launcher.", node
+                )
         loaders = {name for name in prepared if Role.LOADER in self._roles(name)}
         first = min(prepared.values(), key=first_line)
         read = {name for name in self._read() if not self._roles(name) or not self._roles(name) <= _BESIDE}

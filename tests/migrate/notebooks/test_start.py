@@ -394,6 +394,21 @@ REFUSED = {
         "def told(x):\n    wandb.log(x)",
         f"{STEP}\n    told(loss)",
     ],
+    "`train` holds `loader` from where it is defined": [
+        SETUP,
+        "def train(net, data=loader):\n    for x in data:\n        accelerator.backward(net(x).sum())",
+        "train(model)",
+    ],
+    "`Trainer` holds `model` from where it is defined": [
+        SETUP,
+        "class Trainer:\n    net = model\n    def fit(self):\n        accelerator.backward(self.net(1))",
+        "for i in range(3):\n    Trainer().fit()",
+    ],
+    "`loss_of` holds `model` from where it is defined": [
+        SETUP,
+        "loss_of = lambda x, net=model: net(x)",
+        STEP.replace("model(x)", "loss_of(x)"),
+    ],
     "make an accelerator each": [SETUP, SETUP, STEP],
     "two statements share a line": [SETUP, "x = 3; y = accelerator.gather(x)"],
     "is prepared, and is no plain name": [SETUP.replace("model", "my.model"), STEP.replace("model", "my.model")],
@@ -535,6 +550,19 @@ def test_what_holds_a_model_and_does_not_call_it_stays(kept):
     *_, cell = _started(f"import torch\n{SETUP}", cls, kept, f"{STEP}\n    average.update()")
 
     assert "average" in cell
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "def train(net, rate=rate):\n    for x in loader:\n        accelerator.backward(net(x).sum() * rate)",
+        "def train(net):\n    def step(x, inner=loader):\n        accelerator.backward(net(x).sum())\n    step(1)",
+    ],
+)
+def test_what_a_function_reads_when_it_is_called_is_prepared(function):
+    *_, cell = _started(SETUP, "rate = 3", function, "train(model)")
+
+    assert "    loader, model = accelerator.prepare(loader, model)\n" in cell
 
 
 def test_methods_that_need_the_accelerator_find_it():
