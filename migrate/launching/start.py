@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import first_line, last_line
+from migrate.launching.aliases import changed_by_part
 from migrate.launching.captured import Prepared, captured, held
 from migrate.launching.names import bound, mentioned, needed, reached, touched
 from migrate.launching.opened import begun, opened
@@ -264,13 +265,14 @@ class _Start:
         """What the region may change, and what is read below it."""
         later = [node for node in self._view.after(self._region) if node not in self._view.setup]
         definitions = {name: node for name, node in self._view.definitions.items() if name in self._reach}
-        changed = touched(self._body if self._trains() else self._statements)
+        own = self._body if self._trains() else self._statements
+        changed = touched(own) | changed_by_part(own)
         for name, node in definitions.items():
-            changed |= touched([node]) & self._view.uses[name]
+            changed |= (touched([node]) | changed_by_part([node])) & self._view.uses[name]
         read = needed(later, self._view.uses) & changed
-        own = {*self._view.definitions, *self._view.bound_to_processes.names, *self._view.devices, *self._constants()}
-        own |= self._view.modules.keys()
-        found = sorted(name for name in read - own if not self._roles(name) or not self._roles(name) <= _NOT_WANTED)
+        apart = {*self._view.definitions, *self._view.bound_to_processes.names, *self._view.devices, *self._constants()}
+        apart |= self._view.modules.keys()
+        found = sorted(name for name in read - apart if not self._roles(name) or not self._roles(name) <= _NOT_WANTED)
         for name in found:
             if name in bound(self._statements) and self._roles(name) & {Role.OPTIMIZER, Role.SCHEDULER}:
                 what = f"`{name}` is made here, and later cells go on with it"

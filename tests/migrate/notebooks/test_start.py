@@ -185,6 +185,31 @@ def test_accelerate_gives_back_no_value_to_show():
     assert "return" not in cell
 
 
+@pytest.mark.parametrize(
+    ("changing", "results"),
+    [
+        ("for each, value in zip(lists, [1, 2]):\n        each.append(value)", "lists"),
+        ("[each.update(3) for each in lists]", "lists"),
+        ("for number, each in enumerate(lists):\n        each[0] = number", "lists"),
+        ("for name, each in lists.items():\n        each.append(1)", "lists"),
+        ("kept = lists['a']\n    kept.append(3)", "lists"),
+        ("kept = lists\n    kept += [3]", "lists"),
+        ("one = lists[0]\n    two = one[0]\n    two.append(1)", "lists"),
+        ("for each in (lists, others):\n        each.append(1)", "lists, others"),
+        ("fill(3)", "lists"),
+        ("for each in lists:\n        print(each)", ""),
+        ("for each in copied(3):\n        each.append(1)", ""),
+        ("kept = sum(lists)\n    kept += 1", ""),
+    ],
+)
+def test_what_is_changed_by_a_name_of_its_part_comes_back(changing, results):
+    fill = "def fill(value):\n    for each in lists:\n        each.append(value)\n        accelerator.wait()"
+    *_, cell, _ = _started(SETUP, fill, "lists, others = [], []", f"{STEP}\n    {changing}", "print(lists, others)")
+
+    given = next((line.removeprefix("    return ") for line in cell.splitlines() if "    return " in line), "")
+    assert given == results
+
+
 def test_names_that_functions_read_stay_global():
     *_, cell = _started(
         SETUP,
