@@ -124,6 +124,8 @@ def _statement(node: ast.stmt, known: set[str], uses: Mapping[str, set[str]]) ->
         return read(*parts), set()
     if isinstance(node, ast.AugAssign):
         return read(node.value, node.target) | (bound([node.target]) - known), set()
+    if isinstance(node, ast.Delete):
+        return bound([node]) - known | read(node), set()
     return read(node), bound([node])
 
 

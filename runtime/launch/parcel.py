@@ -107,7 +107,7 @@ def _sendable(value: Any) -> tuple[bytes, str]:
     """A value as bytes, those of None where it cannot be sent, and why it cannot."""
     buffer = io.BytesIO()
     try:
-        _pickler(buffer, _copied_to_the_cpu).dump(value)
+        _pickler(buffer, _for_the_notebook).dump(value)
     except Exception as error:  # noqa: BLE001  any class may raise what it likes
         return pickle.dumps(None), f"{type(value).__name__}: {error}"
     return buffer.getvalue(), ""
@@ -143,6 +143,18 @@ def _refused(value: Any) -> Any:
         if is_wrong(value):
             raise pickle.PicklingError(message)
     return NotImplemented
+
+
+def _for_the_notebook(value: Any) -> Any:
+    """A model that is wrapped for several processes comes back as the model itself: the notebook is one process."""
+    wrapping = sys.modules.get("torch.nn.parallel.distributed")
+    if wrapping is not None and isinstance(value, wrapping.DistributedDataParallel):
+        return _itself, (value.module,)
+    return _copied_to_the_cpu(value)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _copied_to_the_cpu(value: Any) -> Any:

@@ -308,6 +308,19 @@ def test_what_cannot_be_sent_is_missing_alone():
         assert debug_launcher(function, num_processes=1) == (1, None, [2])
 
 
+def test_a_prepared_model_comes_back_as_the_model_itself():
+    def function():
+        accelerator = Accelerator(cpu=True)
+        model = accelerator.prepare(torch.nn.Linear(2, 1, bias=False))
+        torch.nn.init.constant_(accelerator.unwrap_model(model).weight, 3.0)
+        return model, {"best": model}
+
+    model, kept = debug_launcher(function)
+    assert type(model) is torch.nn.Linear
+    assert model(torch.ones(2)).item() == 6.0
+    assert kept["best"] is model
+
+
 def test_what_cells_have_set_of_the_process_goes_on(kernel):
     told = kernel("""
 import logging

@@ -210,6 +210,12 @@ def test_what_is_changed_by_a_name_of_its_part_comes_back(changing, results):
     assert given == results
 
 
+def test_what_a_cell_deletes_is_found():
+    *_, cell = _started(SETUP, "old = [3]", f"{STEP}\n    del loss\ndel old\naccelerator.wait()")
+
+    assert "    global loader, model, old, optimizer\n" in cell
+
+
 def test_names_that_functions_read_stay_global():
     *_, cell = _started(
         SETUP,
