@@ -240,8 +240,8 @@ class _Start:
             return []
         for name in sorted(self._reach & self._view.definitions.keys()):
             node = self._view.definitions[name]
-            if node not in self._statements and (first := held(node, prepared.keys())) is not None:
-                what = f"`{name}` holds `{first}` from where it is defined, which is not what each process prepares"
+            if node not in self._statements and (taken := held(node, prepared.keys())) is not None:
+                what = f"`{name}` holds `{taken}` from where it is defined, which is not what each process prepares"
                 raise self._refused(
                     what, "Hand it over where it is called, or convert without --notebook-launcher.", node
                 )
