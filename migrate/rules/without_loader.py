@@ -38,6 +38,8 @@ from migrate.programs.values.sources import Sources
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
     from migrate.programs.conversion import Conversion
     from migrate.programs.loops import LoopFact
@@ -114,16 +116,39 @@ def _not_shared(conversion: Conversion, loop: LoopFact) -> tuple[ast.AST, str, s
             f"nothing is known of what {ast.unparse(call.func)}() makes of the loader, whose batches are not shared out"
         )
         return call, why, "loop over the loader itself"
+    if (call := _handed_on(conversion.facts, loop)) is not None:
+        why = f"{ast.unparse(call.func)}() goes through a loader and hands its batches on, which are not shared out"
+        return call, why, "loop over the loader itself"
     return loop.node, *_NO_LOADER
 
 
 def _around_loader(facts: Facts, loop: LoopFact) -> ast.Call | None:
     """The call that a loop runs over and that is handed a loader, of which nothing more is known."""
+    for call in _run_over(facts, loop):
+        if not facts.targets(call) and any(Role.LOADER in roles(facts.values(given)) for given in arguments(call)):
+            return call
+    return None
+
+
+def _handed_on(facts: Facts, loop: LoopFact) -> ast.Call | None:
+    """The call that a loop runs over, of a generator that yields in a loop over a loader."""
+    for call in _run_over(facts, loop):
+        for unit in facts.targets(call):
+            for node in facts.own(unit).of(ast.For):
+                is_loader = any(Role.LOADER in roles(facts.values(part)) for part in _expressions(node.iter))
+                if is_loader and any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in ast.walk(node)):
+                    return call
+    return None
+
+
+def _run_over(facts: Facts, loop: LoopFact) -> Iterator[ast.Call]:
+    """The calls in what a loop runs over, and in what gave the names there their values."""
     if isinstance(loop.node, ast.While):
-        return None
+        return
     sources, named = facts.once(Sources), [n for n in ast.walk(loop.node.iter) if isinstance(n, ast.Name)]
     for each in (loop.node.iter, *(given for name in named for given in sources.given(name).expressions)):
-        for call in (node for node in ast.walk(each) if isinstance(node, ast.Call) and not facts.targets(node)):
-            if any(Role.LOADER in roles(facts.values(given)) for given in arguments(call)):
-                return call
-    return None
+        yield from (node for node in ast.walk(each) if isinstance(node, ast.Call))
+
+
+def _expressions(node: ast.expr) -> Iterator[ast.expr]:
+    return (each for each in ast.walk(node) if isinstance(each, ast.expr))
