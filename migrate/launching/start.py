@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import first_line, last_line
+from migrate.launching import attributes
 from migrate.launching.aliases import changed_by_part
 from migrate.launching.captured import Prepared, captured, held
 from migrate.launching.names import bound, mentioned, needed, reached, touched
@@ -307,13 +308,20 @@ class _Start:
         whole = f"{self._view.accelerator}.unwrap_model({name})" if is_wrapped else name
         if not self._has_state(name):
             return [whole]
-        return [f"{whole}.state_dict()", *([f"{name}.training"] if is_model else [])]
+        looked_at = (f'getattr({whole}, "{attribute}", None)' for attribute in self._attributes(name))
+        return [f"{whole}.state_dict()", *([f"{name}.training"] if is_model else []), *looked_at]
+
+    def _attributes(self, name: str) -> list[str]:
+        """What else of a model is looked at later."""
+        if Role.MODEL not in self._roles(name):
+            return []
+        return attributes.kept(self._view.definitions, self._view.after(self._region), name)
 
     def _received(self, name: str) -> list[str]:
         """What takes it in the notebook."""
         if not self._has_state(name):
             return [name]
-        words = ("state", *(["training"] if Role.MODEL in self._roles(name) else []))
+        words = ("state", *(["training"] if Role.MODEL in self._roles(name) else []), *self._attributes(name))
         return [self._free(f"{name}_{word}") for word in words]
 
     def _free(self, name: str) -> str:
@@ -325,8 +333,12 @@ class _Start:
         """How the notebook's own object becomes what it is."""
         if not self._has_state(name):
             return []
-        state, *mode = self._received(name)
-        return [f"{name}.load_state_dict({state})", *(f"{name}.train({one})" for one in mode)]
+        state, *others = self._received(name)
+        lines = [f"{name}.load_state_dict({state})"]
+        if others:
+            lines.append(f"{name}.train({others[0]})")
+        given = zip(self._attributes(name), others[1:], strict=True)
+        return [*lines, *(f"{name}.{attribute} = {one}" for attribute, one in given)]
 
     # --- what stands in the way -------------------------------------------------------------------------------------
 

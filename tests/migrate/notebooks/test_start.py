@@ -210,6 +210,35 @@ def test_what_is_changed_by_a_name_of_its_part_comes_back(changing, results):
     assert given == results
 
 
+NET = """\
+class Net(Module):
+    def __init__(self):
+        self.seen, self.rows = [], 0
+    def forward(self, x):
+        self.weights, self.rows = x.softmax(1), len(x)
+        self.seen.append(x)
+        return x
+    def other(self):
+        self.unseen = 3"""
+
+
+def test_what_a_forward_keeps_comes_back_where_it_is_looked_at():
+    *_, cell, _ = _started(
+        SETUP,
+        NET,
+        STEP,
+        "show(accelerator.unwrap_model(model).weights[0], model.seen)\nprint(other.rows, model.unseen)",
+    )
+
+    given = 'getattr(accelerator.unwrap_model(model), "{}", None)'
+    assert f"model.training, {given.format('seen')}, {given.format('weights')}\n" in cell
+    assert cell.endswith(
+        "model_state, model_training, model_seen, model_weights = notebook_launcher(training)\n"
+        "model.load_state_dict(model_state)\nmodel.train(model_training)\n"
+        "model.seen = model_seen\nmodel.weights = model_weights"
+    )
+
+
 def test_what_a_cell_deletes_is_found():
     *_, cell = _started(SETUP, "old = [3]", f"{STEP}\n    del loss\ndel old\naccelerator.wait()")
 
