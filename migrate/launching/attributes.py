@@ -18,8 +18,8 @@ def kept(definitions: Mapping[str, ast.stmt], later: Iterable[ast.stmt], name: s
     classes = (node for node in definitions.values() if isinstance(node, ast.ClassDef))
     methods = (each for cls in classes for each in cls.body if isinstance(each, ast.FunctionDef))
     there = {attribute for method in methods if method.name == "forward" for attribute in _set(method)}
-    read = {node.attr for statement in later for node in ast.walk(statement) if _is_read(node, name)}
-    return sorted(there & read)
+    nodes = (node for statement in later for node in ast.walk(statement) if isinstance(node, ast.Attribute))
+    return sorted(there & {node.attr for node in nodes if _is_read(node, name)})
 
 
 def _set(method: ast.FunctionDef) -> Iterator[str]:
@@ -37,11 +37,9 @@ def _is_of(node: ast.Attribute, name: str) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id == name
 
 
-def _is_read(node: ast.AST, name: str) -> bool:
+def _is_read(node: ast.Attribute, name: str) -> bool:
     """`net.attention_weights`, `accelerator.unwrap_model(net).attention_weights`"""
-    if not (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)):
-        return False
     whole = node.value
     if isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute) and whole.func.attr == "unwrap_model":
         whole = whole.args[0]
-    return isinstance(whole, ast.Name) and whole.id == name
+    return isinstance(node.ctx, ast.Load) and isinstance(whole, ast.Name) and whole.id == name
