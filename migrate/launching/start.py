@@ -82,7 +82,8 @@ def _imported(view: View) -> tuple[int, int, list[str]]:
     torch = ["import torch"] if asks_torch else []
     for node in view.cells:
         if isinstance(node, ast.ImportFrom) and node.module == view.package and first_line(node) == last_line(node):
-            names = sorted({*(ast.unparse(alias) for alias in node.names), LAUNCHER}, key=lambda n: (n[0].islower(), n))
+            listed = {ast.unparse(alias) for alias in node.names} - view.unneeded
+            names = sorted({*listed, LAUNCHER}, key=lambda n: (n[0].islower(), n))
             return first_line(node), last_line(node), [*torch, f"from {view.package} import {', '.join(names)}"]
     first = next(node for node in view.cells)
     return first_line(first), first_line(first) - 1, [*torch, f"from {view.package} import {LAUNCHER}"]
@@ -164,6 +165,8 @@ class _Start:
         found = []
         for number, node in enumerate(above):
             again = {name for other in above[number + 1 :] if self._view.is_prepare(other) for name in bound([other])}
+            if node in self._view.seeds:
+                continue
             if node is self._view.maker or (isinstance(node, ast.If) and self._is_wanted(node)):
                 found.append(self._view.text.source(node))
             elif self._view.is_prepare(node):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from migrate.launching.methods import Needing
 
 CLASS = "Accelerator"
+SEED = "set_seed"
 IMPORTS = (ast.Import, ast.ImportFrom)
 _NUMBER = re.compile(r"\bcuda:\d+")
 _NUMBERED = re.compile(r"\bcuda:(?!\d)|[\"']cuda[\"'],")  # which is computed: `f"cuda:{gpu}"`, `device("cuda", gpu)`
@@ -105,6 +106,19 @@ class View:
         if isinstance(node, ast.If) and not node.orelse:
             return ast.unparse(node.test) in {f"not {name}.is_main_process", f"{name}.num_processes > 1"}
         return self.is_prepare(node) or self._is_device(node)
+
+    @cached_property
+    def seeds(self) -> frozenset[ast.stmt]:
+        """What has all processes draw the same, which they do: the runtime's go on from where the notebook stands."""
+        if self.package != "runtime":
+            return frozenset()
+        return frozenset(node for node in self.setup if isinstance(node, ast.If) and SEED in mentioned([node]))
+
+    @cached_property
+    def unneeded(self) -> set[str]:
+        """The names that nothing but these uses."""
+        others = (node for node in self.cells if node not in self.seeds)
+        return mentioned(self.seeds) & {SEED, "broadcast_object_list"} - mentioned(others)
 
     def _is_device(self, node: ast.stmt) -> bool:
         """`device = accelerator.device`."""

@@ -239,6 +239,32 @@ def test_what_a_forward_keeps_comes_back_where_it_is_looked_at():
     )
 
 
+SEEDED = SETUP.replace(
+    "losses = []",
+    "if accelerator.num_processes > 1:\n    set_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])",
+).replace("import Accelerator", "import Accelerator, broadcast_object_list, set_seed")
+
+
+def test_processes_of_the_runtime_draw_from_where_the_notebook_stands():
+    first, cell = _started(f"import torch\n{SEEDED}", STEP)
+
+    assert first == "import torch\nfrom runtime import Accelerator, notebook_launcher"
+    assert "set_seed" not in cell
+
+
+def test_what_a_cell_seeds_itself_it_seeds():
+    first, *_ = _started(f"import torch\n{SEEDED}", "set_seed(3)", STEP)
+
+    assert "import Accelerator, notebook_launcher, set_seed" in first
+
+
+def test_those_of_accelerate_are_seeded():
+    first, cell = _started(f"import torch\n{SEEDED}".replace("runtime", "accelerate"), STEP, package="accelerate")
+
+    assert "broadcast_object_list, notebook_launcher, set_seed" in first
+    assert "        set_seed(broadcast_object_list(" in cell
+
+
 def test_what_a_cell_deletes_is_found():
     *_, cell = _started(SETUP, "old = [3]", f"{STEP}\n    del loss\ndel old\naccelerator.wait()")
 
