@@ -28,6 +28,7 @@ from migrate.analysis.syntax import first_line, last_line
 from migrate.launching import attributes
 from migrate.launching.aliases import changed_by_part
 from migrate.launching.captured import Prepared, captured, held
+from migrate.launching.imported import LAUNCHER, imported
 from migrate.launching.names import bound, mentioned, needed, reached, touched
 from migrate.launching.opened import begun, opened
 from migrate.launching.own_device import brought
@@ -41,7 +42,6 @@ from migrate.launching.view import Region, View
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-LAUNCHER = "notebook_launcher"
 #: What only the kernel has.
 _OF_THE_KERNEL = frozenset({"display", "get_ipython", "In", "Out"})
 #: What sees names as they are in the module, and would see those of a function.
@@ -72,21 +72,8 @@ def started(content: str, original: str, mark: str, package: str, roles: Callabl
     changes += removed(view, [node for node in view.setup if node not in inside], _APART)
     changes += [(first_line(node), last_line(node), lines) for node, lines in view.spoken.items() if node not in inside]
     changes += [(first_line(node), last_line(node), lines) for node, lines in lines_of_quiet(view).items()]
-    changes.append(_imported(view))
+    changes.append(imported(view))
     return "\n".join(replaced(view.text.lines, changes))
-
-
-def _imported(view: View) -> tuple[int, int, list[str]]:
-    """The launcher beside what is imported already, and PyTorch where only its parts are imported."""
-    asks_torch = view.package == "accelerate" and "torch" not in bound(view.cells)  # how many GPUs there are
-    torch = ["import torch"] if asks_torch else []
-    for node in view.cells:
-        if isinstance(node, ast.ImportFrom) and node.module == view.package and first_line(node) == last_line(node):
-            listed = {ast.unparse(alias) for alias in node.names} - view.unneeded
-            names = sorted({*listed, LAUNCHER}, key=lambda n: (n[0].islower(), n))
-            return first_line(node), last_line(node), [*torch, f"from {view.package} import {', '.join(names)}"]
-    first = next(node for node in view.cells)
-    return first_line(first), first_line(first) - 1, [*torch, f"from {view.package} import {LAUNCHER}"]
 
 
 class _Start:
