@@ -11,7 +11,7 @@ from migrate.analysis.state import ELEMENT, OVER, Frame, State
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from migrate.analysis.arguments import Arguments
 
@@ -45,22 +45,25 @@ def _of_object(state: State, value: Value) -> Values:
 
 def _of_others(state: State, value: Value, over: Values) -> set[ast.AST | None]:
     """Those of some loaders that other objects of a class hold, and not this one: all run by the same methods."""
-    mine = _held(state, value, _DEEPEST)
+    mine = _held(state, [value])
     if not mine or not over - mine:
         return set()
     members = (state.member(value.unit, name) for name in _RUN_BY if isinstance(value.unit, Class))
     methods = (member.unit for found in members for member in found)
     selves = (state.parameter(each, each.positional[0].arg) for each in methods if isinstance(each, Function))
-    held = NOTHING.union(*(_held(state, each, _DEEPEST) for each in NOTHING.union(*selves)))
-    return {loader.origin for loader in (over & held) - mine}
+    return {loader.origin for loader in (over & _held(state, NOTHING.union(*selves))) - mine}
 
 
-def _held(state: State, value: Value, depth: int) -> Values:
-    """The loaders that an object holds, also by others that it holds."""
+def _held(state: State, values: Iterable[Value]) -> Values:
+    """The loaders that objects hold, also by others that they hold: each of these is looked into once."""
     found: set[Value] = set()
-    for values in state.held(value.origin).values() if value.origin is not None and depth else ():
-        for each in values:
-            found |= {Value(Role.LOADER, each.origin)} if each.role is Role.LOADER else _held(state, each, depth - 1)
+    level = {value.origin for value in values}
+    seen: set[ast.AST | None] = {None}
+    for _ in range(_DEEPEST):
+        seen |= level
+        held = {each for origin in level if origin is not None for of in state.held(origin).values() for each in of}
+        found |= {Value(Role.LOADER, each.origin) for each in held if each.role is Role.LOADER}
+        level = {each.origin for each in held if each.role is not Role.LOADER} - seen
     return frozenset(found)
 
 

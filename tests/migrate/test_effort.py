@@ -5,6 +5,7 @@ import textwrap
 
 from migrate import analysis
 from migrate.alone.world import World
+from migrate.analysis.state import State
 from migrate.edits import apply
 from migrate.options import Mode, Options
 from migrate.pipeline import run_text
@@ -83,3 +84,22 @@ def test_names_that_are_given_from_each_other_are_each_looked_at_once(monkeypatc
     text = f"{made}{train}{steps}\n    mid = low / high\n    for part in range(int(mid)):\n        print(part)\n"
     run_text(text.encode(), "", Options(mode=Mode.PREVIEW))
     assert 0 < len(looked_at) < 10_000
+
+
+def test_what_an_object_holds_by_others_is_each_looked_into_once(monkeypatch):
+    looked_into = []
+    held = State.held
+    monkeypatch.setattr(State, "held", lambda state, owner: looked_into.append(owner) or held(state, owner))
+    levels = ("leaf", "branch", "tree")
+    made = ["import torch", "from torch.utils.data import DataLoader", "class Node:\n    pass"]
+    made += [f"{level}{number} = Node()" for level in levels for number in range(12)]
+    for outer, inner in (("branch", "leaf"), ("tree", "branch")):
+        made += [f"{outer}{i}.part{j} = {inner}{j}" for i in range(12) for j in range(12)]
+    parts = "".join(f"        self.part{number} = tree{number}\n" for number in range(12))
+    feed = f"class Feed:\n    def __init__(self, loader):\n        self.loader = loader\n{parts}"
+    made += [f"{feed}    def __iter__(self):\n        yield from self.loader"]
+    made += ["first, second = Feed(DataLoader(torch.ones(8))), Feed(DataLoader(torch.ones(8)))"]
+    made += ["net = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(net.parameters(), lr=0.1)"]
+    made += ["for x in first:\n    net(x).sum().backward()\n    optimizer.step()", "for x in second:\n    print(x)"]
+    run_text("\n".join(made).encode(), "", Options(mode=Mode.PREVIEW))
+    assert 0 < len(looked_into) < 1000

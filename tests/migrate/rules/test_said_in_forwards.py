@@ -1,4 +1,4 @@
-"""What a model's forward prints, every process prints of its own batches: nothing in the text calls it, so it is said."""
+"""What a model's forward prints, every process prints of its own batches: nothing calls it, so it is said."""
 
 from textwrap import dedent, indent
 
