@@ -74,9 +74,10 @@ def _own_calls(facts: Facts, method: Function) -> Iterator[Function]:
 
 
 def _grown(facts: Facts, loop: LoopFact, method: Function) -> set[str]:
-    """The attributes of its object to which a method adds something of the batches, as it writes them."""
+    """The attributes of its object to which a method adds something of the batches, as it writes them, and items."""
     nodes = facts.own(method)
     grown = {ast.unparse(node.target) for node in nodes.of(ast.AugAssign)}
+    grown |= {ast.unparse(to) for node in nodes.of(ast.Assign) for to in node.targets if isinstance(to, ast.Subscript)}
     grown |= {ast.unparse(filled(call)) for call in nodes.of(ast.Call) if is_filling(call)}
     me = object_of(method)
     return {place for place in own_places(facts, loop, method.node) if place in grown and root_of(place) == me != place}

@@ -15,6 +15,7 @@ class Net(nn.Module):
         self.losses = []
         self.total = 0.0
         self.steps = 0
+        self.logs = {{}}
 
     def forward(self, x):
         return self.layer(x)
@@ -58,6 +59,7 @@ def _told(convert_text, keep, shown, inside="pass", after="net.report()"):
     [
         ("self.losses.append(loss)", "sum(self.losses)", "net.losses"),
         ("self.total += loss", "self.total / 4", "net.total"),
+        ("self.logs['loss'] = self.logs.get('loss', 0) + loss", "self.logs", "net.logs['loss']"),
     ],
 )
 def test_what_a_model_keeps_and_shows_later(convert_text, keep, shown, name):
