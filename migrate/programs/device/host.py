@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import HOST_PREFIXES
-from migrate.analysis.syntax import writes
+from migrate.analysis.syntax import blocks, own_expressions, writes
 from migrate.programs.device.defaults import defaults
 from migrate.programs.device.devices import is_move
 from migrate.programs.device.scattered import split_models
@@ -24,15 +24,15 @@ from migrate.programs.reach.outsiders import run_by, units_of
 from migrate.programs.values.accumulators import statements_after
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
 
-#: What takes a list of batches, and is right where these are on the CPU.
-_JOINING = (*HOST_PREFIXES, "torch.")
+#: What joins a list of batches where these are.
+_JOINING = ("torch.",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,29 @@ def _walks(facts: Facts, program: Program, *, makes_on_device: bool) -> Iterator
 def _given_away(facts: Facts, loop: LoopFact, walk: Walk) -> Iterator[Need]:
     """Where a library is given, after a loop, the batches that were put into a list as they are.
 
-    NumPy takes none of a GPU, and what PyTorch makes of them, `torch.cat(labels)`, meets what was brought to the CPU.
+    NumPy takes none of a GPU, and what PyTorch makes of such a list, `torch.cat(labels)`, meets what was brought to the
+    CPU.
     """
     raw = {name for name, place in walk.names.items() if place is Where.RAW}
-    for statement in statements_after(facts, loop.node) if raw else ():
-        for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
-            given = {ast.unparse(each) for each in call.args if isinstance(each, (ast.Name, ast.Attribute))}
-            if given & raw and any(name.startswith(_JOINING) for name in facts.called(call)):
-                yield Need(call, Reason.UNSEEN)
-        raw -= writes(statement)
+    batch = writes(loop.node.target) if isinstance(loop.node, (ast.For, ast.AsyncFor)) else set()
+    for call, held in _read_in(statements_after(facts, loop.node), raw):
+        given = {ast.unparse(each) for each in call.args if isinstance(each, (ast.Name, ast.Attribute))} & held
+        called = facts.called(call)
+        if (given and any(name.startswith(HOST_PREFIXES) for name in called)) or (
+            given - batch and any(name.startswith(_JOINING) for name in called)
+        ):
+            yield Need(call, Reason.UNSEEN)
+
+
+def _read_in(statements: Iterable[ast.stmt], names: set[str]) -> Iterator[tuple[ast.Call, set[str]]]:
+    """The calls of some statements, each with those of some names that nothing has given another value by then."""
+    held = set(names)
+    for statement in statements:
+        if not held:
+            return
+        expressions = [*own_expressions(statement)]
+        yield from ((call, held) for part in expressions for call in ast.walk(part) if isinstance(call, ast.Call))
+        inside = held - {name for part in expressions for name in writes(part)}
+        for block in blocks(statement):
+            yield from _read_in(block, inside)
+        held = held - writes(statement)

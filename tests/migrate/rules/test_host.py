@@ -264,3 +264,26 @@ def test_a_batch_that_is_taken_behind_it_is_not(changed, name):
 def test_a_name_that_the_next_round_gives_something_else_is_not(changed):
     shown = "shown = {}.numpy()\nimages = x"
     changed(made="images, labels = next(iter(loader))", step=(shown.format("images"), shown.format("images.cpu()")))
+
+
+def test_a_name_that_another_loop_gives_anew_is_not_what_was_put_into_the_list(convert_text):
+    _, text = convert_text(
+        """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader
+
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        train_loader = DataLoader(torch.ones(8, 2), batch_size=4)
+        val_loader = DataLoader(torch.ones(8, 2), batch_size=4)
+        model = nn.Linear(2, 1).to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x in train_loader:
+            optimizer.zero_grad()
+            model(x.to(device)).sum().backward()
+            optimizer.step()
+        for x in val_loader:
+            print(torch.autograd.Variable(x).shape)
+        """
+    )
+    assert "device_placement" not in text
