@@ -264,8 +264,9 @@ class _Start:
         apart = {*self._view.definitions, *self._view.bound_to_processes.names, *self._view.devices, *self._constants()}
         apart |= self._view.modules.keys()
         found = sorted(name for name in read - apart if not self._roles(name) or not self._roles(name) <= _NOT_WANTED)
-        for name in found:
-            if name in bound(self._statements) and self._roles(name) & {Role.OPTIMIZER, Role.SCHEDULER}:
+        made, had = bound(self._statements), bound(self._above())
+        for name in sorted(read - apart & made):
+            if self._roles(name) & {Role.OPTIMIZER, Role.SCHEDULER} or name not in {*found, *had}:
                 what = f"`{name}` is made here, and later cells go on with it"
                 raise self._refused(what, "Make it in a cell above, or convert without --notebook-launcher.")
         self._check_sent(opened(self._statements, found, self._roles))

@@ -293,7 +293,14 @@ def _only_assigns(node: ast.stmt) -> bool:
     """`if torch.cuda.is_available(): device = ...`, `else: device = ...`."""
     if not isinstance(node, ast.If):
         return False
-    return all(isinstance(each, ast.Assign) or _only_assigns(each) for each in (*node.body, *node.orelse))
+    within = (*node.body, *node.orelse)
+    return all(isinstance(each, ast.Assign) or _sets_device(each) or _only_assigns(each) for each in within)
+
+
+def _sets_device(node: ast.stmt) -> bool:
+    """`torch.cuda.set_device(0)`, which goes with the choice of a device."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and ast.unparse(call.func).endswith(".set_device")
 
 
 def _with_what_they_read(nodes: Sequence[ast.stmt], gone: Sequence[ast.stmt]) -> Sequence[ast.stmt]:

@@ -467,6 +467,12 @@ REFUSED = {
         f"{STEP}\n    table = csv.writer(open('log.txt', 'w'))",
         "table.writerow([1])",
     ],
+    "`loader` is made here, and later cells go on with it": [
+        "from runtime import Accelerator\naccelerator = Accelerator()",
+        "for z in y:\n    x = accelerator.gather(z)\nloader = DataLoader(x)\naccelerator.print(accelerator.gather(x))",
+        "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)",
+        STEP,
+    ],
     "`model` is given another value after it is prepared": [SETUP, "model = Net()", STEP],
     "`optimizer` is made here": [SETUP, f"{STEP}\noptimizer = SGD(accelerator.device)", "optimizer.step()"],
     "`writer` writes with what one process has opened": [
@@ -536,6 +542,15 @@ def test_a_device_that_is_chosen_in_two_steps_is_chosen_in_both():
 
     assert f"{chosen}\nif torch.cuda.device_count() > 1:" in first
     assert shown.endswith(chosen)
+
+
+def test_a_choice_that_also_sets_the_current_device_is_made_again():
+    chosen = "if torch.cuda.is_available():\n    torch.cuda.set_device(0)\n    device = torch.device('cuda')"
+    chosen += "\nelse:\n    device = torch.device('cpu')"
+
+    first, *_ = _on_devices(STEP, "x = y.to(device)", chosen=chosen)
+
+    assert first.endswith(f'{chosen}\nif torch.cuda.device_count() > 1:\n    device = torch.device("cpu")')
 
 
 def test_what_the_choice_of_a_device_read_is_chosen_again_where_it_went_with_it():
