@@ -20,7 +20,7 @@ from migrate.analysis.units import Class, Function
 from migrate.programs.shares.own_places import is_filling, own_places
 from migrate.programs.shares.read_elsewhere import read_of_object
 from migrate.programs.values.below import below, object_of
-from migrate.programs.values.kept import filled, is_place, root_of
+from migrate.programs.values.kept import filled, is_place, place_of, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,9 +76,10 @@ def _own_calls(facts: Facts, method: Function) -> Iterator[Function]:
 def _grown(facts: Facts, loop: LoopFact, method: Function) -> set[str]:
     """The attributes of its object to which a method adds something of the batches, as it writes them, and items."""
     nodes = facts.own(method)
-    grown = {ast.unparse(node.target) for node in nodes.of(ast.AugAssign)}
-    grown |= {ast.unparse(to) for node in nodes.of(ast.Assign) for to in node.targets if isinstance(to, ast.Subscript)}
-    grown |= {ast.unparse(filled(call)) for call in nodes.of(ast.Call) if is_filling(call)}
+    into = [node.target for node in nodes.of(ast.AugAssign)]
+    into += [to for node in nodes.of(ast.Assign) for to in node.targets if isinstance(to, ast.Subscript)]
+    into += [filled(call) for call in nodes.of(ast.Call) if is_filling(call)]
+    grown = {place for node in into for place in place_of(node)}
     me = object_of(method)
     return {place for place in own_places(facts, loop, method.node) if place in grown and root_of(place) == me != place}
 

@@ -68,6 +68,38 @@ def test_what_a_model_keeps_and_shows_later(convert_text, keep, shown, name):
     assert by_loop == [f"{name}, read after this loop, is of one process's share of the data"]
 
 
+def test_counts_in_the_buffer_of_a_module_that_is_not_trained(convert_text):
+    source = """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        class Counts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("seen", torch.zeros(2))
+
+            def update(self, y):
+                for label in y.unique():
+                    self.seen[label] += (y == label).sum()
+
+        loader = DataLoader(TensorDataset(torch.rand(16, 2), torch.randint(0, 2, (16,))), batch_size=4)
+        model, counts = nn.Linear(2, 2), Counts()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            counts.update(y)
+        print(counts.seen)
+        """
+    report, _ = convert_text(source)
+
+    told = [finding.message for finding in report.findings if "share of the data" in finding.message]
+    assert told == ["counts.seen, read after this loop, is of one process's share of the data"]
+
+
 def test_what_is_shown_in_the_rounds_of_the_loop_alone(convert_text):
     told = _told(convert_text, "self.total += loss", "self.steps", inside="print(net.total)", after="net.eval()")
 
