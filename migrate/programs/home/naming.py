@@ -141,12 +141,12 @@ def _whole(facts: Facts, statement: ast.stmt) -> ast.stmt:
 
 
 def _further(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
-    """The names of objects that a unit does not bind itself; what its own object holds, other methods go on with."""
-    held = [*_attributes(facts, unit, role)]
-    me = unit.itself.arg if isinstance(unit, Function) and unit.itself is not None else None
-    own = [each for each in held if each.target.partition(".")[0] == me]
+    """The names of objects that a unit does not bind itself; no parameter that it only keeps for its other methods."""
+    handed, held = [*_parameters(unit, role)], [*_attributes(facts, unit, role)]
+    kept = {origin for each in handed if _is_only_kept(facts, unit, each.target) for origin in each.origins}
+    own = [each for each in held if each.target.startswith("self.") and each.origins <= kept]
     yield from own
-    yield from _parameters(unit, role)
+    yield from handed
     yield from (each for each in held if each not in own)
     yield from _items(facts, unit, role)
     if role is Role.LOADER:
@@ -198,6 +198,25 @@ def _parameters(unit: Unit, role: Role) -> Iterator[Named]:
     for parameter in (*unit.positional, *unit.node.args.kwonlyargs):
         if parameter is not unit.itself and (found := origins(unit.parameters.get(parameter.arg, frozenset()), role)):
             yield Named(parameter.arg, role, frozenset(found), ())
+
+
+def _is_only_kept(facts: Facts, unit: Unit, parameter: str) -> bool:
+    """Whether a method hands a parameter to methods of its object, and asks it for parts, before it goes on with these.
+
+    `def fit(self, model): self.set_model(model); self.optimizer = SGD(model.parameters()); self.train()`
+    """
+    if not isinstance(unit, Function) or unit.itself is None:
+        return False
+    tree = facts.tree(unit.node)
+    read = [n for n in facts.own(unit).of(ast.Name) if n.id == parameter and isinstance(n.ctx, ast.Load)]
+    return not any(any(tree.loops(node)) or not _is_kept_by(tree.parents[node], unit.itself.arg, node) for node in read)
+
+
+def _is_kept_by(above: ast.AST, me: str, node: ast.Name) -> bool:
+    """`model.parameters()`, `self.set_model(model)`, `self.model = model`."""
+    if isinstance(above, ast.Call):
+        return isinstance(above.func, ast.Attribute) and ast.unparse(above.func.value) == me and node in above.args
+    return isinstance(above, (ast.Attribute, ast.Assign))
 
 
 def holding(facts: Facts, values: Values, *kinds: Role) -> set[ast.AST]:

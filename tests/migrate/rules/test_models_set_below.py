@@ -61,6 +61,15 @@ def test_the_method_prepares_what_the_others_go_on_with(convert_text, numbers_pr
     assert numbers_printed(halved, 2) == pytest.approx(numbers_printed(converted, 1), abs=2e-4)
 
 
+@pytest.mark.parametrize(
+    "after", ["print(model(torch.ones(1, 4)))", "for _ in range(2):\n            print(model.bias)"]
+)
+def test_a_method_that_goes_on_with_what_it_was_handed_keeps_that(refused_text, after):
+    source = PROGRAM.format(after=after, below="")
+
+    refused_text(source, "MIG104", "self.model(x)", "is the model as it was before prepare")
+
+
 def test_who_has_handed_the_model_over_goes_on_with_the_raw_one(refused_text):
     source = PROGRAM.format(after="pass", below="print(model(torch.ones(1, 4)))")
 
