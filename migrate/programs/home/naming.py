@@ -15,7 +15,7 @@ from migrate.analysis.construction import is_constructor
 from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, Value, Values, origins
 from migrate.analysis.state import ELEMENT, MAPPING, MIXED
-from migrate.analysis.syntax import line_of
+from migrate.analysis.syntax import line_of, walk
 from migrate.analysis.units import Class, Function, Module, Unit, locals_of
 from migrate.programs.home.aliases import is_any_of_a_list, is_aside, other_names
 from migrate.programs.home.certain import is_asked, is_attribute_there, is_item_there, is_name_there
@@ -24,12 +24,16 @@ from migrate.programs.home.holders import alike, is_alone
 from migrate.programs.reach.callees import leading, reached
 from migrate.programs.values.handing_back import is_handed_back
 from migrate.programs.values.new_lists import is_new_list
+from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.state import Binding
+
+
+_DEEPEST = 3  # methods that hand a parameter on, one to the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,23 +204,32 @@ def _parameters(unit: Unit, role: Role) -> Iterator[Named]:
             yield Named(parameter.arg, role, frozenset(found), ())
 
 
-def _is_only_kept(facts: Facts, unit: Unit, parameter: str) -> bool:
-    """Whether a method hands a parameter to methods of its object, and asks it for parts, before it goes on with these.
+def _is_only_kept(facts: Facts, unit: Unit, parameter: str, depth: int = _DEEPEST) -> bool:
+    """Whether a method hands a parameter to methods of its object that keep it, and asks it for parts, and no more.
 
     `def fit(self, model): self.set_model(model); self.optimizer = SGD(model.parameters()); self.train()`
     """
-    if not isinstance(unit, Function) or unit.itself is None:
+    if not isinstance(unit, Function) or unit.itself is None or depth == 0:
         return False
     tree = facts.tree(unit.node)
-    read = [n for n in facts.own(unit).of(ast.Name) if n.id == parameter and isinstance(n.ctx, ast.Load)]
-    return not any(any(tree.loops(node)) or not _is_kept_by(tree.parents[node], unit.itself.arg, node) for node in read)
+    read = [n for n in walk(unit.node).of(ast.Name) if n.id == parameter and isinstance(n.ctx, ast.Load)]
+    return all(_is_kept_by(facts, unit, tree.parents[node], node, depth) for node in read) and not any(
+        loop for node in read for loop in tree.loops(node)
+    )
 
 
-def _is_kept_by(above: ast.AST, me: str, node: ast.Name) -> bool:
-    """`model.parameters()`, `self.set_model(model)`, `self.model = model`."""
-    if isinstance(above, ast.Call):
-        return isinstance(above.func, ast.Attribute) and ast.unparse(above.func.value) == me and node in above.args
-    return isinstance(above, (ast.Attribute, ast.Assign))
+def _is_kept_by(facts: Facts, unit: Function, above: ast.AST, node: ast.Name, depth: int) -> bool:
+    """`model.parameters()`, `self.model = model`, `self.set_model(model)`."""
+    if isinstance(above, ast.Assign):
+        return all(isinstance(target, ast.Attribute) for target in above.targets)
+    if not isinstance(above, ast.Call):
+        return isinstance(above, ast.Attribute)
+    of = above.func.value if isinstance(above.func, ast.Attribute) else None
+    if unit.itself is None or not isinstance(of, ast.Name) or of.id != unit.itself.arg:
+        return False
+    methods = facts.targets(above)
+    handed = [(each, name) for each in methods for name, given in received(above, each).items() if given is node]
+    return bool(handed) and all(_is_only_kept(facts, each, name, depth - 1) for each, name in handed)
 
 
 def holding(facts: Facts, values: Values, *kinds: Role) -> set[ast.AST]:

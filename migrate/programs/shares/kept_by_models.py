@@ -76,7 +76,7 @@ def _own_calls(facts: Facts, method: Function) -> Iterator[Function]:
 def _grown(facts: Facts, loop: LoopFact, method: Function) -> set[str]:
     """The attributes of its object to which a method adds something of the batches, as it writes them, and items."""
     nodes = facts.own(method)
-    into = [node.target for node in nodes.of(ast.AugAssign)]
+    into: list[ast.expr] = [node.target for node in nodes.of(ast.AugAssign)]
     into += [to for node in nodes.of(ast.Assign) for to in node.targets if isinstance(to, ast.Subscript)]
     into += [filled(call) for call in nodes.of(ast.Call) if is_filling(call)]
     grown = {place for node in into for place in place_of(node)}

@@ -70,6 +70,22 @@ def test_a_method_that_goes_on_with_what_it_was_handed_keeps_that(refused_text, 
     refused_text(source, "MIG104", "self.model(x)", "is the model as it was before prepare")
 
 
+@pytest.mark.parametrize("after", ["other = model", "def show():\n            print(model(torch.ones(1, 4)))"])
+def test_another_name_and_a_function_inside_go_on_with_it_as_well(refused_text, after):
+    refused_text(
+        PROGRAM.format(after=after, below=""), "MIG104", "self.model(x)", "is the model as it was before prepare"
+    )
+
+
+def test_a_method_that_is_handed_it_to_train_is_prepared_under_that_name_or_not_at_all(convert_text):
+    source = PROGRAM.replace("self.epoch()", "self.epoch(model)").replace("def epoch(self)", "def epoch(self, model)")
+    _, converted = convert_text(
+        source.replace("loss = (self.model(x)", "loss = (model(x)").format(after="pass", below="")
+    )
+
+    assert "self.model, self.optimizer = self.accelerator.prepare(" not in converted
+
+
 def test_who_has_handed_the_model_over_goes_on_with_the_raw_one(refused_text):
     source = PROGRAM.format(after="pass", below="print(model(torch.ones(1, 4)))")
 
