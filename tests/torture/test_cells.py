@@ -4,7 +4,7 @@ processes that share batches they train, evaluate and write as one does (E2 to E
 
 import cells
 import pytest
-from test_idioms import CLOSE, NUMBER, PORTIONS, compared, held, lines
+from test_idioms import PORTIONS, compared, differing, held, unlike
 
 from migrate.options import Options
 from migrate.pipeline import run_text
@@ -31,16 +31,7 @@ def performed(notebook, folder, stage):
         (folder / version).mkdir(parents=True)
         (folder / version / cells.NAME).write_bytes(content)
     ran = {version: stage.run(folder / version / cells.NAME, [], launched=False) for version in versions}
-    return True, alone(ran["before"], ran["after"]) or together(notebook.program, ran["before"], ran["two"], report)
-
-
-def alone(before, after):
-    """What differs in the notebook's own process."""
-    if before.status:
-        return f"the original fails:\n{before.errors[-900:]}"
-    if (after.status, after.said) != (0, before.said):
-        return f"E1:\n{before.output}\n{after.output}\n{after.errors[-900:]}"
-    return ""
+    return True, unlike(ran["before"], ran["after"]) or together(notebook.program, ran["before"], ran["two"], report)
 
 
 def together(program, before, two, report):
@@ -51,8 +42,5 @@ def together(program, before, two, report):
     if len(said) != len(before.lines) or [*two.files] != [*before.files]:
         return f"E4:\n{before.output}\n{two.output}\n{[*before.files]} {[*two.files]}"
     kinds = [] if program.tags & NOT_COMPARED else compared(report)
-    for kind in (*kinds, "lr"):
-        told, now = ([[*map(float, NUMBER.findall(line))] for line in lines(ran, kind)] for ran in (before, two))
-        if told != [pytest.approx(numbers, rel=CLOSE, abs=CLOSE) for numbers in now]:
-            return f"{kind}:\n{before.output}\n{two.output}"
-    return ""
+    kind = differing(before, two, (*kinds, "lr"))
+    return f"{kind}:\n{before.output}\n{two.output}" if kind else ""

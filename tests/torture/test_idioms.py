@@ -102,7 +102,11 @@ def compared(report):
 
 def alone(before, after, stage):
     """What differs on one process."""
-    first, second = (stage.run(script, [], launched=False) for script in (before, after))
+    return unlike(*(stage.run(script, [], launched=False) for script in (before, after)))
+
+
+def unlike(first, second):
+    """What differs between how a program and the converted one ended on one process."""
     if first.status:
         return f"the original fails:\n{first.errors[-900:]}"
     if (second.status, second.said) != (0, first.said):
@@ -169,11 +173,16 @@ def split(before, after, stage, kinds):
     main, other = stage.together(shared, [])
     if main.status or other.status:
         return f"on two processes that share batches:\n{main.errors[-900:]}\n{other.errors[-900:]}"
+    return f"E2:\n{training.output}\n{main.output}" if differing(training, main, kinds) else ""
+
+
+def differing(first, second, kinds):
+    """The first kind of lines of which two runs tell other numbers than those of another order of adding up."""
     for kind in kinds:
-        told, now = ([[*map(float, NUMBER.findall(line))] for line in lines(ran, kind)] for ran in (training, main))
+        told, now = ([[*map(float, NUMBER.findall(line))] for line in lines(ran, kind)] for ran in (first, second))
         if told != [pytest.approx(numbers, rel=CLOSE, abs=CLOSE) for numbers in now]:
-            return f"E2:\n{training.output}\n{main.output}"
-    return ""
+            return kind
+    return None
 
 
 def lines(ran, kind):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import self_distributed
 from executions import Ran
-from test_idioms import CLOSE, FROZEN, NUMBER, PORTIONS, converted_into, held, lines
+from test_idioms import FROZEN, PORTIONS, converted_into, differing, held, lines
 
 pytestmark = pytest.mark.torture
 
@@ -65,8 +65,6 @@ def together(program, before, after, stage):
         if other.output or (other.files and not shared) or [*second.files] != [*first.files]:
             return f"E4:\n{other.output}\n{other.files}\n{first.files}\n{second.files}"
         compared = ["train", "val"] if "in order" in program.tags else ["val"] if arguments else []
-        for kind in ("lr", *compared):
-            told, now = ([[*map(float, NUMBER.findall(each))] for each in lines(ran, kind)] for ran in (first, second))
-            if told != [pytest.approx(numbers, rel=CLOSE, abs=CLOSE) for numbers in now]:
-                return f"{kind} {arguments}:\n{first.output}\n{second.output}"
+        if kind := differing(first, second, ("lr", *compared)):
+            return f"{kind} {arguments}:\n{first.output}\n{second.output}"
     return ""

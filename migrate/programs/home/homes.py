@@ -120,11 +120,12 @@ def _is_in_time(facts: Facts, unit: Unit, given: list[Named], wanted: Wanted) ->
     if others_run_raw(facts, unit, reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.by_key)):
         return False
     of_modules = [each for each in given if each.module is not None]
-    if of_modules and not wanted.trains <= units_from(facts, unit):
-        return False  # prepare would come too late for those who read the name
-    read = read_before(facts, unit, units_from(facts, unit), of_modules)
-    if any(_hands_to_training(facts, node, wanted) for node in read):
-        return False
+    if of_modules:
+        inside = units_from(facts, unit)
+        if not wanted.trains <= inside:
+            return False  # prepare would come too late for those who read the name
+        if any(_hands_to_training(facts, node, wanted) for node in read_before(facts, unit, inside, of_modules)):
+            return False
     is_there_yet = not any(_is_made_by(facts, unit, each) for each in of_modules)
     return is_there_yet and is_there(facts, unit, [each.target for each in given])
 

@@ -147,8 +147,9 @@ def _whole(facts: Facts, statement: ast.stmt) -> ast.stmt:
 def _further(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
     """The names of objects that a unit does not bind itself; no parameter that it only keeps for its other methods."""
     handed, held = [*_parameters(unit, role)], [*_attributes(facts, unit, role)]
-    kept = {origin for each in handed if _is_only_kept(facts, unit, each.target) for origin in each.origins}
-    own = [each for each in held if each.target.startswith("self.") and each.origins <= kept]
+    own = [each for each in held if each.target.startswith("self.")] if handed else []
+    kept = {o for each in handed if own and _is_only_kept(facts, unit, each.target) for o in each.origins}
+    own = [each for each in own if each.origins <= kept]
     yield from own
     yield from handed
     yield from (each for each in held if each not in own)

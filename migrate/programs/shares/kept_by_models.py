@@ -42,15 +42,16 @@ class KeptByModel:
 def kept_by_models(facts: Facts, loop: LoopFact) -> Iterator[KeptByModel]:
     """Such attributes that something reads, but for the methods themselves."""
     found: set[str] = set()
+    in_rounds = set(rounds(loop.node))
     for call in rounds(loop.node).of(ast.Call):
         for method in _methods(facts, call):
             assert isinstance(call.func, ast.Attribute)
+            inside = _inside(facts, loop, method)
             for place in sorted(_grown(facts, loop, method)):
                 name = f"{ast.unparse(call.func.value)}{place.removeprefix(root_of(place))}"
-                readers = [*read_of_object(facts, method, place, _inside(facts, loop, method))]
+                readers = [*read_of_object(facts, method, place, inside)]
                 if readers and name not in found:
                     found.add(name)
-                    in_rounds = set(rounds(loop.node))
                     yield KeptByModel(name, any(reader not in in_rounds for reader in readers))
 
 

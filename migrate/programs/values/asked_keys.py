@@ -13,7 +13,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import binds, root_name, writes
+from migrate.analysis.syntax import COMPREHENSIONS, binds, root_name, writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
 _VIEWS = frozenset({"items", "keys"})
-_COMPREHENSIONS = (ast.DictComp, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
 def asked_keys(facts: Facts, unit: Unit) -> Iterator[tuple[ast.stmt, ast.expr]]:
@@ -39,7 +38,7 @@ def _gone_through(facts: Facts, test: ast.Compare) -> Iterator[ast.expr]:
     """What the loops and comprehensions around a test go through for the key that it asks about."""
     for node in facts.tree(test).up(test):
         rounds: list[tuple[ast.expr, ast.expr]] = []
-        if isinstance(node, _COMPREHENSIONS):
+        if isinstance(node, COMPREHENSIONS):
             rounds = [(each.target, each.iter) for each in node.generators]
         elif isinstance(node, ast.For):
             rounds = [(node.target, node.iter)]
