@@ -82,17 +82,16 @@ def _ready() -> object:
 def _in_stages(project: Project, facts: Facts, found: Sequence[Stage], options: Options) -> Conversion:
     """The conversion of files that were made ready; those of which not every program converts are left as they were.
 
-    `facts` are those of the project as it was read.
+    `facts` are those of the project as it was read. What they know of libraries by use holds for what is made of it.
     """
     from migrate.alone.trial import is_converted, merged, reason, retold, tied
     from migrate.analysis import analyse
-    from migrate.analysis.known import TABLES
 
     left: list[tuple[Stage, Conversion]] = []
     while True:
         contents = {path: content for stage in found for path, content in stage.contents.items()}
         now = project.replaced(contents) if contents else project
-        conversion = _converted(now, analyse(now, options.known or TABLES) if contents else facts, options, found)
+        conversion = _converted(now, analyse(now, facts.known) if contents else facts, options, found)
         failing = [stage for stage in found if stage.contents and not is_converted(stage, now, conversion)]
         if not failing:
             break

@@ -8,8 +8,10 @@ parameter or a result that it has looked at has grown. This keeps the analysis l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from migrate.analysis.units import Module
 
@@ -20,6 +22,15 @@ FRESH = 8  # how often a unit is run again before its turn, at most
 RUNS = 60  # real programs rest after one to four runs of a unit
 DEEPEST_CALL = 30  # calls inside calls; what lies deeper waits its turn
 
+_Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What was worked out of what is known, and is asked for by many units; a reader like them."""
+
+    key: Hashable
+
 
 class Agenda:
     """Units that wait, those that are running, and who has read what."""
@@ -29,11 +40,13 @@ class Agenda:
         self._runs = runs
         self._modules: dict[Unit, None] = {}
         self._functions: dict[Unit, None] = {}
-        self._readers: dict[Hashable, set[Unit]] = {}
+        self._readers: dict[Hashable, dict[Unit | _Memory, None]] = {}
+        self._remembered: dict[Hashable, object] = {}
         self._count: Counter[Unit] = Counter()
         self._running: list[Unit] = []
         self._unsettled: dict[Unit, None] = {}  # met something unknown in their last run
-        self._reading: set[Hashable] = set()  # what the running unit has read, so that it is noted once
+        self._reader: Unit | _Memory | None = None  # what reads now
+        self._reading: set[Hashable] = set()  # what it has read, so that it is noted once
         self.surprises: Counter[Unit] = Counter()  # how often a running unit read something too early
         self.cut_short: dict[Unit, None] = {}  # were to be run more often than the bound allows
 
@@ -89,12 +102,20 @@ class Agenda:
             return
         self._unsettled.pop(unit, None)
         self._running.append(unit)
-        outer, self._reading = self._reading, set()
         try:
-            self._run(unit)
+            with self._read_by(unit):
+                self._run(unit)
         finally:
             self._running.pop()
-            self._reading = outer
+
+    @contextmanager
+    def _read_by(self, reader: Unit | _Memory) -> Iterator[None]:
+        outer = self._reader, self._reading
+        self._reader, self._reading = reader, set()
+        try:
+            yield
+        finally:
+            self._reader, self._reading = outer
 
     def wait_for_rest(self) -> None:
         """The running unit has met something unknown: it is run again at rest, unless a later run knows it."""
@@ -108,13 +129,21 @@ class Agenda:
 
     def read(self, key: Hashable) -> None:
         """The running unit has looked at something; it is run again when that grows."""
-        if key not in self._reading and self._running:
+        if key not in self._reading and self._reader is not None:
             self._reading.add(key)
             readers = self._readers.get(key)
             if readers is None:
-                self._readers[key] = {self._running[-1]}
+                self._readers[key] = {self._reader: None}
             else:
-                readers.add(self._running[-1])
+                readers[self._reader] = None
+
+    def remembered(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
+        """What `make` gives, which only reads: made once, and again when something has grown that it has read."""
+        self.read(key)
+        if key not in self._remembered:
+            with self._read_by(_Memory(key)):
+                self._remembered[key] = make()
+        return cast("_Made", self._remembered[key])
 
     def news(self, key: Hashable, is_fresh: Callable[[Unit], bool] = lambda _: False) -> None:
         """More is known about something: whoever has read it is to be run again.
@@ -122,8 +151,12 @@ class Agenda:
         Not a running unit for which it is fresh, made anew whenever the unit runs: there, a read that comes before a
         write never sees it, unless both are in a loop (see `statements`).
         """
-        for unit in self._readers.get(key, ()):
-            if unit in self._running and is_fresh(unit):
-                self.surprises[unit] += 1
+        for reader in self._readers.get(key, ()):
+            if isinstance(reader, _Memory):
+                if reader.key in self._remembered:
+                    del self._remembered[reader.key]
+                    self.news(reader.key, is_fresh)
+            elif reader in self._running and is_fresh(reader):
+                self.surprises[reader] += 1
             else:
-                self.add(unit)
+                self.add(reader)

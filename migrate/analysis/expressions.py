@@ -29,7 +29,7 @@ from migrate.analysis.roles import (
 )
 from migrate.analysis.spreading import spread, spread_mapping
 from migrate.analysis.state import ANY, ELEMENT, MAPPING, OVER, Frame, State, widened
-from migrate.analysis.units import Function, join
+from migrate.analysis.units import Function
 from migrate.analysis.unpacking import unpack
 
 if TYPE_CHECKING:
@@ -307,15 +307,10 @@ def defaults(state: State, unit: Function, frame: Frame) -> None:
     """Join the defaults of a function into its parameters."""
     arguments = unit.node.args
     for parameter, default in zip(reversed(unit.positional), reversed(arguments.defaults), strict=False):
-        _default(state, unit, parameter.arg, evaluate(state, default, frame))
+        state.join_default(unit, parameter.arg, evaluate(state, default, frame))
     for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=False):
         if keyword_default is not None:
-            _default(state, unit, parameter.arg, evaluate(state, keyword_default, frame))
-
-
-def _default(state: State, unit: Function, name: str, values: Values) -> None:
-    join(unit.defaults, name, values)
-    state.join_parameter(unit, name, values)
+            state.join_default(unit, parameter.arg, evaluate(state, keyword_default, frame))
 
 
 def _named(state: State, node: ast.NamedExpr, frame: Frame) -> Values:

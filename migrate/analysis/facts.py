@@ -44,6 +44,7 @@ class Facts:
         self.project = project
         self.cut_short = sorted({unit.module.path for unit in state.agenda.cut_short})  # files that reached the bound
         self.broken = dict(state.broken)  # paths of files whose analysis failed, with our bug
+        self.known = state.known  # of libraries, also by what the program does with what they make
         self._state = state
         self.modules = tuple(state.modules.values())
         self.editable = tuple(module for module in self.modules if module.file.named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.entry import invoke, loaders_of
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from migrate.analysis.arguments import Arguments
 
 _RUN_BY = ("__iter__", "__getitem__")
+_LOADERS = "<loaders>"  # key of the agenda: those that an object holds, also by others
 _DEEPEST = 3  # objects between one that is run over and the loader that it holds
 
 
@@ -45,13 +47,20 @@ def _of_object(state: State, value: Value) -> Values:
 
 def _of_others(state: State, value: Value, over: Values) -> set[ast.AST | None]:
     """Those of some loaders that other objects of a class hold, and not this one: all run by the same methods."""
-    mine = _held(state, [value])
-    if not mine or not over - mine:
+    if value.origin is None or not over:
         return set()
-    members = (state.member(value.unit, name) for name in _RUN_BY if isinstance(value.unit, Class))
-    methods = (member.unit for found in members for member in found)
+    mine = state.agenda.remembered((value.origin, _LOADERS), partial(_held, state, [value]))
+    if not mine or not over - mine or not isinstance(value.unit, Class):
+        return set()
+    theirs = state.agenda.remembered((id(value.unit), _LOADERS), partial(_held_by_class, state, value.unit))
+    return {loader.origin for loader in (over & theirs) - mine}
+
+
+def _held_by_class(state: State, cls: Class) -> Values:
+    """The loaders that those objects of a class hold that are run over."""
+    methods = (member.unit for name in _RUN_BY for member in state.member(cls, name))
     selves = (state.parameter(each, each.positional[0].arg) for each in methods if isinstance(each, Function))
-    return {loader.origin for loader in (over & _held(state, NOTHING.union(*selves))) - mine}
+    return _held(state, NOTHING.union(*selves))
 
 
 def _held(state: State, values: Iterable[Value]) -> Values:
@@ -61,7 +70,7 @@ def _held(state: State, values: Iterable[Value]) -> Values:
     seen: set[ast.AST | None] = {None}
     for _ in range(_DEEPEST):
         seen |= level
-        held = {each for origin in level if origin is not None for of in state.held(origin).values() for each in of}
+        held = {each for origin in level if origin is not None for of in state.holding(origin).values() for each in of}
         found |= {Value(Role.LOADER, each.origin) for each in held if each.role is Role.LOADER}
         level = {each.origin for each in held if each.role is not Role.LOADER} - seen
     return frozenset(found)

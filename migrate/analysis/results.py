@@ -8,10 +8,11 @@ a class, a default, or under a name around the function.
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import NOTHING, Role, Value, Values, of_role, roles
+from migrate.analysis.state import BASES
 from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Class, Function, FunctionNode
 from migrate.analysis.unpacking import everything, inside
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Module
 
 
+_REACH = "<reach>"  # key of the agenda: where that was made which a function, an object or a class can give
 _DEEPEST = 2  # functions between the one that is called and one whose defaults or names hold something
 
 
@@ -47,17 +49,33 @@ def of_this_call(state: State, unit: Function, found: Values, here: Values, *, i
     stays = is_tensor or any(value.origin in mine for value in found)
     if not stays and not state.agenda.is_waiting(unit):
         return found
-    elsewhere = _origins(state, all_calls) - mine
-    if all(value.origin not in elsewhere for value in found):
-        return found
-    kept = set(_within_reach(state, unit, _DEEPEST))
+    elsewhere = ({value.origin for value in found} & _origins(state, all_calls)) - mine
+    elsewhere -= _kept(state, unit, here) if elsewhere else NOTHING
+    return frozenset(value for value in found if value.origin not in elsewhere) if elsewhere else found
+
+
+def _kept(state: State, unit: Function, here: Values) -> set[ast.AST]:
+    """Where that was made which a call can give though another left it: in an object, a class, a default, a name."""
+    remembered = state.agenda.remembered
+    found = set(remembered((id(unit), _REACH), partial(_of_reach, state, unit)))
     for value in here:  # what an object keeps may come out of any of its methods
         if value.role is Role.INSTANCE and value.origin is not None:
-            kept |= everything(state, value)
+            found |= remembered((value.origin, _REACH), partial(_of_object, state, value))
         if isinstance(value.unit, Class):
-            kept |= _of_class(state, value.unit)
-    elsewhere -= _origins(state, frozenset(kept))
-    return frozenset(value for value in found if value.origin not in elsewhere)
+            found |= remembered((id(value.unit), _REACH), partial(_of_class, state, value.unit))
+    return found
+
+
+def _of_reach(state: State, unit: Function) -> set[ast.AST]:
+    return _origins(state, frozenset(_within_reach(state, unit, _DEEPEST)))
+
+
+def _of_object(state: State, value: Value) -> set[ast.AST]:
+    return _origins(state, everything(state, value))
+
+
+def _of_class(state: State, cls: Class) -> set[ast.AST]:
+    return _origins(state, _attributes(state, cls))
 
 
 def of_unpacked(state: State, target: ast.expr, share: Values, frame: Frame) -> Values:
@@ -77,7 +95,7 @@ def of_unpacked(state: State, target: ast.expr, share: Values, frame: Frame) -> 
 
 def _within_reach(state: State, unit: Function, depth: int) -> Iterator[Value]:
     """What a function can give of what earlier calls have left: its defaults, and what stands under names around it."""
-    values = NOTHING.union(*unit.defaults.values())
+    values = state.defaults(unit)
     for name in _free(unit.node):
         around: Function | Module | None = unit.parent or unit.module
         while around is not None:
@@ -88,13 +106,16 @@ def _within_reach(state: State, unit: Function, depth: int) -> Iterator[Value]:
         if isinstance(value.unit, Function) and depth:
             yield from _within_reach(state, value.unit, depth - 1)
         elif isinstance(value.unit, Class):
-            yield from _of_class(state, value.unit)
+            yield from _attributes(state, value.unit)
 
 
-def _of_class(state: State, cls: Class) -> Values:
+def _attributes(state: State, cls: Class) -> Values:
     """The attributes of a class, which all of its objects share."""
-    names = {name for each in cls.mro() for name in each.names}
-    return NOTHING.union(*(state.member(cls, name) for name in names))
+    found: dict[str, Values] = {}
+    for each in reversed(cls.mro()):
+        found |= state.names_of(each)
+    state.agenda.read((id(cls), BASES))
+    return NOTHING.union(*found.values())
 
 
 @lru_cache(maxsize=1024)
@@ -111,7 +132,7 @@ def _without_others_tensors(state: State, unit: Function, found: Values, here: V
     tensors = {value for value in found if value.role is Role.TENSOR and value.origin is None}
     if not tensors or any(value.role is Role.TENSOR for value in here):
         return found
-    if not tensors & NOTHING.union(*unit.parameters.values()):
+    if not any(tensors & values for values in unit.parameters.values()):
         return found
     mine = found & here
     is_models = all(value.role is Role.MODEL for value in mine) if mine else state.agenda.is_waiting(unit)

@@ -13,7 +13,7 @@ from migrate.analysis.units import Class, Function, FunctionNode, Module, Unit, 
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from migrate.analysis.syntax import Loop
     from migrate.source.project import Project, SourceFile
@@ -23,7 +23,7 @@ WIDEST = 48
 ANYTHING = Value(Role.UNKNOWN, name="anything")
 
 ELEMENT = "*"  # the key under which the elements of unknown position are kept
-_ALL, _PARAMETERS, _RESULT = "<all>", "<parameters>", "<result>"  # keys of the agenda
+_ALL, _PARAMETERS, _DEFAULTS, _RESULT = "<all>", "<parameters>", "<defaults>", "<result>"  # keys of the agenda
 BASES = "<bases>"  # key of the agenda: what a class derives from
 ANY = "<any>"  # in a text or a dotted name: what is not known of it
 MAPPING = "mapping"  # the name of containers that are iterated by key
@@ -37,6 +37,7 @@ OVER = "<over>"  # what an iterator runs over, what an optimizer trains, what a 
 
 
 _TENSOR = Value(Role.TENSOR)
+_EMPTY: Mapping[str, Values] = {}
 
 
 def kept(values: Values) -> Values:
@@ -49,6 +50,8 @@ def kept(values: Values) -> Values:
 
 def widened(old: Values, values: Values) -> Values:
     """The union, bounded."""
+    if not old:
+        return bounded(values)  # the same object, which is told from others at once
     return old if ANYTHING in old else bounded(old | values)
 
 
@@ -199,8 +202,12 @@ class State:
 
     def held(self, owner: ast.AST) -> dict[str, Values]:
         """Everything an object holds."""
+        return dict(self.holding(owner))
+
+    def holding(self, owner: ast.AST) -> Mapping[str, Values]:
+        """The same for those who store nothing while they look at it."""
         self.agenda.read((owner, _ALL))
-        return dict(self.heap.get(owner, {}))
+        return self.heap.get(owner, _EMPTY)
 
     def elsewhere(self, unit: Unit, name: str, values: Values) -> None:
         """Join values into a name of a unit from outside of it: `global`, `nonlocal`, `module.name = x`."""
@@ -234,8 +241,10 @@ class State:
 
     def copy(self, source: ast.AST, target: ast.AST) -> None:
         """Put everything that one object holds into another: {**a}, a.update(b)."""
+        known = self.heap.get(target, _EMPTY)
         for key, values in self.held(source).items():
-            self.store(target, key, values)
+            if known.get(key) is not values:
+                self.store(target, key, values)
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -261,8 +270,8 @@ class State:
         self.agenda.read((id(unit), name))
         return unit.names.get(name)
 
-    def names_of(self, unit: Unit) -> dict[str, Values]:
-        """Every name of a unit, as others see it."""
+    def names_of(self, unit: Unit | Class) -> dict[str, Values]:
+        """Every name of a unit or class, as others see it."""
         self.agenda.read((id(unit), _ALL))
         return dict(unit.names)
 
@@ -293,6 +302,17 @@ class State:
         """Join values into a parameter of a function; one that has been run is run again if that was news."""
         if values and join(function.parameters, name, kept(values)):
             self.agenda.news((id(function), _PARAMETERS))
+
+    def join_default(self, function: Function, name: str, values: Values) -> None:
+        """Join values into a default of a function, and so into its parameter."""
+        if join(function.defaults, name, values):
+            self.agenda.news((id(function), _DEFAULTS))
+        self.join_parameter(function, name, values)
+
+    def defaults(self, function: Function) -> Values:
+        """What the defaults of a function may be."""
+        self.agenda.read((id(function), _DEFAULTS))
+        return NOTHING.union(*function.defaults.values())
 
     def parameter(self, function: Function, name: str) -> Values:
         """What a parameter may be."""

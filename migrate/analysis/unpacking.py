@@ -106,7 +106,7 @@ def everything(state: State, value: Value) -> Values:
 
 
 def _all_of(state: State, owner: ast.AST) -> Values:
-    return NOTHING.union(*(held for key, held in state.held(owner).items() if key[:1] != "<"))
+    return NOTHING.union(*(held for key, held in state.holding(owner).items() if key[:1] != "<"))
 
 
 def inside(state: State, values: Iterable[Value], depth: int = _DEPTH) -> set[Value]:
@@ -117,7 +117,7 @@ def inside(state: State, values: Iterable[Value], depth: int = _DEPTH) -> set[Va
         reached: set[Value] = set()
         for value in level:
             if value.role is Role.CONTAINER and value.origin is not None:
-                for key, held in state.held(value.origin).items():
+                for key, held in state.holding(value.origin).items():
                     if key[:1] != "<":
                         reached |= held
         level = reached - found
