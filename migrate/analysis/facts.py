@@ -210,8 +210,7 @@ class Facts:
 
     def names(self, node: ast.expr) -> frozenset[str]:
         """The dotted library names an expression may mean."""
-        known = self._named.get(node)
-        if known is None:
+        if (known := self._named.get(node)) is None:
             known = self._named[node] = frozenset(v.name for v in self.values(node) if v.role is Role.KNOWN)
         return known
 
