@@ -9,7 +9,7 @@ from migrate.analysis.roles import Role
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from migrate.analysis.facts import Facts
 
@@ -21,42 +21,48 @@ def are_in_hand(facts: Facts, cls: Class, run: Container[ast.AST]) -> bool:
 
     `run`: the calls in code that is run.
     """
-    nodes = facts.once(_naming)
-    return all(_is_made_in_sight(facts, node, cls, run) for node in nodes) and all(
-        _goes_to_name(facts, node)
-        for node in nodes
-        if not isinstance(node, (ast.ClassDef, ast.alias)) and _is_one(facts, node, cls)
+    naming = facts.once(_naming).get(cls.name, ())
+    return all(_is_made_in_sight(facts, node, cls, run) for node in naming) and all(
+        _goes_to_name(facts, node) for node in facts.once(_standing).get(cls, ())
     )
 
 
-def _naming(facts: Facts) -> list[ast.AST]:
-    """What may stand for an object or a class."""
-    return [
-        node
-        for module in facts.modules
-        for node in facts.tree_of(module).nodes
-        if isinstance(node, (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.ClassDef, ast.alias))
-    ]
+def _naming(facts: Facts) -> Mapping[str, Sequence[ast.AST]]:
+    """What stands for a class, by the name: it is imported, or read."""
+    found: dict[str, list[ast.AST]] = {}
+    for node in _nodes(facts):
+        match node:
+            case ast.alias(name=name):
+                found.setdefault(name.rpartition(".")[2], []).append(node)
+            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
+                found.setdefault(name, []).append(node)
+    return found
+
+
+def _standing(facts: Facts) -> Mapping[Class, Sequence[ast.AST]]:
+    """What may be an object of a class of the project, by the class."""
+    found: dict[Class, list[ast.AST]] = {}
+    for node in _nodes(facts):
+        if not isinstance(node, ast.alias):
+            classes = {v.unit for v in facts.values(node) if v.role in _OBJECTS and isinstance(v.unit, Class)}
+            for cls in classes:
+                found.setdefault(cls, []).append(node)
+    return found
+
+
+def _nodes(facts: Facts) -> Iterator[ast.AST]:
+    kinds = (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.alias)
+    return (node for module in facts.modules for node in facts.tree_of(module).nodes if isinstance(node, kinds))
 
 
 def _is_made_in_sight(facts: Facts, node: ast.AST, cls: Class, run: Container[ast.AST]) -> bool:
-    """Whether what names the class, if a node does, is a call that is run, or only looks at it."""
+    """Whether what names the class is a call that is run, or only looks at it."""
     if isinstance(node, ast.alias):
-        return node.name.rpartition(".")[2] != cls.name or node.asname in (None, cls.name)
-    if isinstance(node, ast.ClassDef):
-        return not any(getattr(base, "attr", getattr(base, "id", "")) == cls.name for base in node.bases)
-    if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
-        return True
-    if getattr(node, "attr", getattr(node, "id", "")) != cls.name:
-        return True
+        return node.asname in (None, cls.name)
     above = facts.tree(node).parents[node]
-    if not isinstance(above, ast.Call):
+    if not isinstance(above, ast.Call):  # a class that derives from it is another
         return False
     return above in run if node is above.func else "builtins.super" in facts.called(above)
-
-
-def _is_one(facts: Facts, node: ast.AST, cls: Class) -> bool:
-    return any(value.role in _OBJECTS and value.unit is cls for value in facts.values(node))
 
 
 def _goes_to_name(facts: Facts, node: ast.AST) -> bool:

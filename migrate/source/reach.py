@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 TRAINS = (b"backward", b"NativeScaler", b"ApexScaler")  # of the last two, calling them is a whole step
 CONVERTED = b"ccelerat"  # Accelerator, accelerate, accelerator: loops that are converted have mistakes of their own
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)\b[^\n(\\]*(?:\\\r?\n[^\n(\\]*)*(?:\([^)]*\))?", re.MULTILINE)
+_STATEMENT = re.compile(rb"[ \t]*(?:from|import)\b[^\n(\\]*(?:\\\r?\n[^\n(\\]*)*(?:\([^)]*\))?")
+_IMPORT = b"import"
+_GOES_ON = (b"\\", b"\\\r")  # a line that ends so
 _NAME = re.compile(rb"[^\W\d]\w*")
 BY_NAME = (b"import_module", b"__import__")  # any module may be meant
 
@@ -42,12 +44,31 @@ def leading_to_training(files: Iterable[SourceFile]) -> set[SourceFile]:
 
 def imported_names(content: bytes) -> frozenset[bytes]:
     """Every name in the import statements of a text: modules, packages, and what is taken from them."""
-    return frozenset(name for statement in import_statements(content) for name in _NAME.findall(statement))
+    return frozenset(_NAME.findall(b"\n".join(import_statements(content))))
 
 
 def import_statements(content: bytes) -> list[bytes]:
-    """What looks like an import statement in a text, over all its lines."""
-    return _IMPORT.findall(content)
+    """What looks like an import statement in a text, over all its lines.
+
+    Each has the word `import`, for which a text is searched much faster than for a pattern.
+    """
+    found = []
+    end, at = 0, content.find(_IMPORT)
+    while at >= 0:
+        starting = (_STATEMENT.match(content, start) for start in _starts(content, end, at))
+        if statement := next((match for match in starting if match is not None and match.end() > at), None):
+            found.append(statement[0])
+            end = statement.end()
+        at = content.find(_IMPORT, max(end, at + len(_IMPORT)))
+    return found
+
+
+def _starts(content: bytes, end: int, at: int) -> list[int]:
+    """Where a statement behind `end` may begin that a place is in: the lines that go on to its own, the first first."""
+    starts = [content.rfind(b"\n", end, at) + 1 or end]
+    while starts[0] > end and content.endswith(_GOES_ON, end, starts[0] - 1):  # `from a.b \`, and here `import c`
+        starts.insert(0, content.rfind(b"\n", end, starts[0] - 1) + 1 or end)
+    return starts
 
 
 def module_name(file: SourceFile) -> bytes:

@@ -100,6 +100,9 @@ def test_a_folder_in_which_nothing_trains(read):
         (b"import a.b as c, d\n", b"import a b as c d"),
         (b"    from .x import (y,\n  z)\n", b"from x import y z"),
         (b"from a import b, \\\n    c\nd = 1\n", b"from a import b c"),
+        (b"from a.b \\\r\n    import c\r\n", b"from a b import c"),
+        (b"# a banner \\\nimport a\n", b"import a"),
+        (b"import a, imports\nfrom b import (c,\n import_d)\n", b"import a imports from b c import_d"),
         (b"important = 1\nx = 'import y'\n", b""),
     ],
 )
