@@ -148,6 +148,10 @@ class Voice:
         shared |= {name for n in walk(function).of(ast.Nonlocal) for name in n.names}
         return not names & shared and all(id(n) in inside for n in read)
 
+    def does_more(self, unit: Function) -> bool:
+        """Whether a function does something that other processes must do, too, or would see."""
+        return self.effects.changes(unit) or needs_all(self.conversion, unit.node)
+
     def _does_more(self, node: ast.expr) -> bool:
         """Whether what an expression asks for on its way does something that all processes must do."""
         is_loader = bool(self._facts.loaders(self._facts.values(node)))
@@ -163,7 +167,7 @@ class Voice:
 
     def needs_guard(self, call: ast.Call) -> bool:
         """Whether a call that writes has no form of its own for one process."""
-        into_file = self.outputs.is_to_file(call) and not self._opens_itself(call) and not self._is_of_writer(call)
+        into_file = self.outputs.is_to_file(call) and not self._opens_itself(call) and not self.writers.is_for_one(call)
         return not into_file and not self.is_plain_print(call) and not self.is_plain_save(call)
 
     def _opens_itself(self, call: ast.Call) -> bool:
@@ -178,12 +182,7 @@ class Voice:
         names, targets = self._facts.called(call), self._facts.targets(call)
         if targets and names <= {output.PRINT} and all(map(self.is_guarded_outside, targets)):
             return not self.own.is_handed_temporary(call)
-        return (not targets and output.PRINT in names) or self._is_of_writer(call)
-
-    def _is_of_writer(self, call: ast.Call) -> bool:
-        """`logger.scalar("loss", loss)`, `logger.file.flush()`: only the main process makes the project's logger."""
-        asked = map(self._facts.values, self.writers.asked(call))
-        return any(values and all(self._is_guarded(value.origin) for value in values) for values in asked)
+        return (not targets and output.PRINT in names) or self.writers.is_for_one(call)
 
     def is_guarded_outside(self, unit: Function) -> bool:
         """Whether the calls of a function are guarded and it is left as it is: it only speaks, for nobody's use."""
@@ -244,24 +243,18 @@ class Voice:
     def _is_made_by_one(self, cls: Class) -> bool:
         """Whether only the main process makes objects of a class of the project."""
         made = [value.origin for value in cls.instances]
-        return bool(made) and all(self._is_guarded(origin) or self.is_left_to_one(origin) for origin in made)
+        return bool(made) and all(self.writers.is_left(origin) or self.is_left_to_one(origin) for origin in made)
 
     def is_of_ones_object(self, unit: Function) -> bool:
         """Whether a function is a method of objects that, in this program, only the main process makes."""
         instances = unit.owner.instances if unit.owner is not None else ()
         made = [value.origin for value in instances if value.origin is not None]
         mine = [node for node in made if self._facts.unit(node) in self.conversion.units]
-        return bool(mine) and all(self._is_guarded(each) or self.is_left_to_one(each) for each in mine)
+        return bool(mine) and all(self.writers.is_left(each) or self.is_left_to_one(each) for each in mine)
 
     def is_left_to_one(self, made: ast.AST | None) -> bool:
         """Whether something stands in a branch on the main process that stays."""
         return made is not None and is_left_to_main(self.conversion, made)
-
-    def _is_guarded(self, made: ast.AST | None) -> bool:
-        """Whether only the main process makes a writer."""
-        if not isinstance(made, ast.Call):
-            return False
-        return self.writers.form(self._facts.tree(made).statement(made)) is not None
 
     def can_speak(self, unit: Unit) -> bool:
         """Whether the accelerator is at hand in a unit, or can be brought there; a lambda has no statement for it."""

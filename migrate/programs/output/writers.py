@@ -16,7 +16,7 @@ from migrate.analysis.units import Class, Function, Module
 from migrate.programs.values.asides import done
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from migrate.analysis.roles import Value, Values
     from migrate.programs.output.voice import Voice
@@ -40,6 +40,7 @@ class Writers:
         self._voice = voice
         self._facts = voice.conversion.facts
         self._forms: dict[ast.Call, Form | None] = {}
+        self._open: list[ast.Call] = []  # those that are being asked for, from the outermost on
 
     def form(self, statement: ast.stmt) -> Form | None:
         """How the writer is made that a statement makes; None: it makes none, or all processes need it."""
@@ -47,10 +48,20 @@ class Writers:
         if made is None or self._is_out_of_sight(statement):
             return None
         if made not in self._forms:
-            self._forms[made] = None  # while it is being asked
-            self._forms[made] = self._form(made)
+            self._forms[made] = self._asked_for(made)
         is_named = isinstance(statement, ast.Assign)  # else the list of all processes must be as long
         return self._forms[made] if is_named or self._forms[made] is None else Form.OR_NONE
+
+    def _asked_for(self, made: ast.Call) -> Form | None:
+        """The form of a writer that was not asked for yet; what rests on one that has none is asked for again."""
+        before = dict(self._forms)
+        self._forms[made] = None  # while it is being asked
+        self._open.append(made)
+        form = self._form(made)
+        self._open.pop()
+        if form is None:
+            self._forms = before
+        return form
 
     def _is_out_of_sight(self, statement: ast.stmt) -> bool:
         """Whether a writer is kept where nobody sees who takes it: `config["writer"] = ...`, of a library's object."""
@@ -85,6 +96,30 @@ class Writers:
         """What a call asks for something: `log.file` and `log` of `log.file.flush()`; not `self` in its own methods."""
         return (node for node in _asked(call) if not self._is_inside(node))
 
+    def is_for_one(self, call: ast.Call) -> bool:
+        """`logger.scalar("loss", loss)`, `logger.file.flush()`: only the main process makes what is asked for it."""
+        return any(self._is_left_to_one(call, asked) for asked in self.asked(call))
+
+    def is_left(self, made: ast.AST | None) -> bool:
+        """Whether only the main process makes an object."""
+        if not isinstance(made, ast.Call):
+            return False
+        return self.form(self._facts.tree(made).statement(made)) is not None
+
+    def _is_left_to_one(self, call: ast.Call, asked: ast.expr, opened: Sequence[ast.Call] = ()) -> bool:
+        """Whether all objects that may be asked here are writers, or do nothing but log: no other process misses it."""
+        values = self._facts.values(asked)
+        others = [value for value in values if value.origin not in opened and not self.is_left(value.origin)]
+        return len(others) < len(values) and all(self._does_nothing(call, asked, value) for value in others)
+
+    def _does_nothing(self, call: ast.Call, asked: ast.expr, value: Value) -> bool:
+        """Whether what an object does when it is asked for something is seen by nobody else: at most it is said."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.value is not asked or not isinstance(value.unit, Class):
+            return False
+        found = [each.unit for each in value.unit.lookup(func.attr)]
+        return bool(found) and all(isinstance(unit, Function) and not self._voice.does_more(unit) for unit in found)
+
     def _is_inside(self, node: ast.expr) -> bool:
         """`self` in the methods of a class of the project."""
         if not isinstance(node, ast.Name):
@@ -94,11 +129,16 @@ class Writers:
 
     def _is_written_to(self, statement: ast.stmt, node: ast.expr) -> bool:
         """`writer.add_scalar(...)` as a statement of a function that can see the accelerator, or is called guarded."""
-        on_it = any(_is_called_on(call, node) for call in done(statement))
+        on_it = [call for call in done(statement) if _is_called_on(call, node)]
         if on_it and (self._voice.is_for_all(statement) or not self._is_whole(statement)):
             return False
         unit = self._facts.unit(statement)
-        return (on_it and self._voice.can_speak(unit)) or self._is_in_spoken(node)
+        is_guarded = bool(on_it) and self._voice.can_speak(unit) and self._has_guard(statement, on_it, node)
+        return is_guarded or self._is_in_spoken(node)
+
+    def _has_guard(self, statement: ast.stmt, on_it: list[ast.Call], node: ast.expr) -> bool:
+        """Whether a statement is for one process whichever of the objects it is that a node may be."""
+        return all(self._is_left_to_one(call, node, self._open) for call in on_it) or self._voice.only_outputs(statement)
 
     def _is_whole(self, statement: ast.stmt) -> bool:
         """Whether a statement is one call, or only writes: a guard stands around it."""
