@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, only, origins, roles
 from migrate.analysis.syntax import is_main_guard
 from migrate.programs.chance.draws import Draws
+from migrate.programs.device.before import put_on
 from migrate.programs.device.numbered import RANKS
 from migrate.programs.processes.one_seed import drawn_before
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.callees import entered, reached
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -41,6 +43,17 @@ def _moved(facts: Facts, program: Program, placement: Placement) -> Iterator[Ref
                 "move it below the choice of the device, in the function that trains or in one that is called there",
             )
             return
+
+
+def moves_below(facts: Facts, program: Program, statement: ast.stmt) -> bool:
+    """Whether functions that a statement enters move something to a GPU, where it stays: `Net()` makes its own mask."""
+    units = reached(facts, entered(facts, statement))
+    calls = (node for unit in units for node in facts.own(unit) if isinstance(node, ast.Call))
+    return any(_is_put_on_gpu(facts, call) and _stays(facts, program, call) for call in calls)
+
+
+def _is_put_on_gpu(facts: Facts, call: ast.Call) -> bool:
+    return _is_to_gpu(facts, call) or any(facts.is_device(facts.values(device)) for device in put_on(call))
 
 
 def _is_to_gpu(facts: Facts, call: ast.Call) -> bool:

@@ -138,7 +138,9 @@ class Writers:
 
     def _has_guard(self, statement: ast.stmt, on_it: list[ast.Call], node: ast.expr) -> bool:
         """Whether a statement is for one process whichever of the objects it is that a node may be."""
-        return all(self._is_left_to_one(call, node, self._open) for call in on_it) or self._voice.only_outputs(statement)
+        return all(self._is_left_to_one(call, node, self._open) for call in on_it) or self._voice.only_outputs(
+            statement
+        )
 
     def _is_whole(self, statement: ast.stmt) -> bool:
         """Whether a statement is one call, or only writes: a guard stands around it."""

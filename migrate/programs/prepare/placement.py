@@ -14,6 +14,7 @@ from migrate.programs.argument import CPU, Argument, names_needed
 from migrate.programs.chance.draws import Draws
 from migrate.programs.device.behind import behind
 from migrate.programs.device.choices import Choice, choices
+from migrate.programs.device.moved_early import moves_below
 from migrate.programs.device.numbered import VISIBLE, below_visible, makes_visible
 from migrate.programs.home.asking import makers
 from migrate.programs.marker import is_marked
@@ -165,7 +166,8 @@ def _accelerator_spot(
     )
     if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
         at = next(index for index, each in enumerate(top) if tree.in_block(choice.statement, [each]) is not None)
-        is_free = not any(_comes_first(facts, program, s) for s in top[earliest:at])
+        above = top[earliest:at]
+        is_free = not any(_comes_first(facts, program, s) or moves_below(facts, program, s) for s in above)
         if at <= last and choice.outermost is top[at] and is_free:
             if earliest <= at:
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
@@ -174,8 +176,8 @@ def _accelerator_spot(
             if told <= at and at and not is_blind and _is_read(choice, between):
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
             _check_later(choice, names_needed(arguments) if told > at else VISIBLE, between)
-            above = top[earliest - 1]
-            return Spot(above, "after", spaced=isinstance(above, (ast.Import, ast.ImportFrom))), True
+            last_above = top[earliest - 1]
+            return Spot(last_above, "after", spaced=isinstance(last_above, (ast.Import, ast.ImportFrom))), True
     if earliest == len(top):
         return Spot(top[-1], "after", spaced=True), False
     is_apart = in_module or bool(arguments) or isinstance(top[earliest], (*FUNCTIONS, ast.ClassDef))

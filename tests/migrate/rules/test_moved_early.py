@@ -107,3 +107,55 @@ def test_what_only_looks_at_a_model_does_not(convert_text, used):
     _, text = convert_text(COPIED.format(imported="import wandb\nimport weakref", used=used))
 
     assert "model.to(" not in text
+
+
+IN_WHAT_IS_CALLED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+        self.mask = torch.ones(4){mask}
+
+    def forward(self, x):
+        return self.layer(x * self.mask.to(x.device))
+
+
+class Solver:
+    def __init__(self):
+        self.loader = DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8, 1)), batch_size=4)
+        self.build()
+        self.device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+
+    def build(self):
+        self.model = Net()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.model.to("cuda" if torch.cuda.is_available() else "cpu")
+
+    def train(self):
+        for x, y in self.loader:
+            loss = nn.functional.mse_loss(self.model(x.to(self.device)), y.to(self.device))
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            print(loss.item())
+
+
+Solver().train()
+"""
+
+
+@pytest.mark.parametrize("mask", [".cuda()", '.to("cuda")', '.to(torch.device("cuda"))'])
+def test_the_accelerator_is_there_before_what_a_function_keeps_on_a_gpu(convert_text, mask):
+    _, result = convert_text(IN_WHAT_IS_CALLED.format(mask=mask))
+    assert result.index("self.accelerator = Accelerator()") < result.index("self.loader = DataLoader")
+
+
+@pytest.mark.parametrize("mask", ["", ".double()"])
+def test_it_takes_the_place_of_the_device_where_nothing_is_put_there_early(convert_text, mask):
+    _, result = convert_text(IN_WHAT_IS_CALLED.format(mask=mask))
+    assert "self.build()\n        self.accelerator = Accelerator()" in result
