@@ -134,7 +134,8 @@ class Solver:
     def build(self):
         self.model = Net()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
-        self.model.to("cuda" if torch.cuda.is_available() else "cpu")
+        if torch.cuda.is_available():
+            self.model.cuda()
 
     def train(self):
         for x, y in self.loader:
