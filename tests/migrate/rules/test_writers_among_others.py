@@ -1,4 +1,4 @@
-"""Writers in a list with objects that write nothing: what is asked of each is left to the main process, or done by all."""
+"""Writers in a list with objects that write nothing: what is asked of each is left to the main process, or for all."""
 
 import pytest
 
