@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import are_apart, entered_from
 from migrate.analysis.syntax import is_main_guard
-from migrate.analysis.units import module_of
+from migrate.analysis.units import Function, module_of
+from migrate.programs.reach.callees import leading
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Call, Function, Module
+    from migrate.analysis.units import Call, Module
     from migrate.programs.program import Program
 
 
@@ -33,6 +34,26 @@ def is_guarded_beside(facts: Facts, mains: Collection[Module], node: ast.AST) ->
 
 def calls_in(facts: Facts, program: Program, unit: Function) -> list[Call]:
     """The calls of a function that a program may make: not those of other scripts, `generate.py` beside `train.py`."""
-    start = program.start
-    calls = [call for call in facts.callers(unit) if start is None or not are_apart(facts, call.caller, start)]
+    start, calls = program.start, facts.callers(unit)
+    if start is not None:
+        calls = [call for call in calls if not are_apart(facts, call.caller, start)]
+    together = program.once(loaded_with, facts) if len(calls) > 1 else None
+    if together is not None:
+        calls = [call for call in calls if not together.isdisjoint(entered_from(facts, call.caller))]
     return [call for call in calls if not is_of_another_script(facts, program, call.node)]
+
+
+def loaded_with(facts: Facts, program: Program) -> frozenset[Module] | None:
+    """The files whose code may run where a program does, if that is under a main guard; None: it is not.
+
+    A test that imports `train.py` calls some of its functions, and does not run what stands under the guard there.
+    """
+    start = program.start
+    if start is None:
+        return None
+    enters, leads = entered_from(facts, start), leading(facts, [start])
+    calls = [use.node for use in facts.calls if use.unit in enters and not leads.isdisjoint(facts.targets(use.node))]
+    nodes = calls if isinstance(start, Function) else [loop.node for loop in program.training]
+    if not all(any(map(is_main_guard, facts.tree(node).up(node))) for node in nodes):
+        return None
+    return frozenset().union(*map(facts.imported, enters))
