@@ -22,6 +22,7 @@ from migrate.programs.output.asked_before import stops
 from migrate.programs.output.downloads import has_turns
 from migrate.programs.output.filled import holds, parts_of
 from migrate.programs.output.filled_anew import made_and_filled
+from migrate.programs.output.folders import said
 from migrate.programs.output.heard import speech
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.callees import reached, uses_reached
@@ -143,14 +144,12 @@ def _calls(block: Iterable[ast.stmt]) -> list[ast.Call]:
 
 def _asked(conversion: Conversion, test: ast.expr) -> tuple[ast.expr | None, bool]:
     """The path that a test asks for, and whether the body runs only if it is there, or only then does not."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        path = _path_of(conversion, test.operand)
-        return path, False
+    asked_for, is_so = said(test)
     if isinstance(test, ast.BoolOp):
         wanted = isinstance(test.op, ast.And)
         asked = (_asked(conversion, value) for value in test.values)
         return next(((path, is_there) for path, is_there in asked if path and is_there is wanted), (None, wanted))
-    return _path_of(conversion, test), True
+    return _path_of(conversion, asked_for), is_so
 
 
 def _path_of(conversion: Conversion, node: ast.expr) -> ast.expr | None:

@@ -37,8 +37,8 @@ def if_missing(facts: Facts, node: ast.AST) -> ast.Call | None:
 def _not_there(facts: Facts, node: ast.If) -> tuple[set[str], Sequence[ast.stmt]]:
     """The paths that a branch asks for, and what runs where they are not there."""
     if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And):
-        nots = (each for each in node.test.values if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not))
-        return {path for each in nots if (path := _path_asked(facts, each.operand)) is not None}, node.body
+        nots = (asked for asked, is_so in map(said, node.test.values) if not is_so)
+        return {path for each in nots if (path := _path_asked(facts, each)) is not None}, node.body
     path, _, missing = asked_for(facts, node)
     return {path} if path is not None else set(), missing
 
@@ -59,13 +59,24 @@ def path_of(made: ast.Call) -> ast.expr:
 
 def asked_for(facts: Facts, node: ast.If) -> tuple[str | None, Sequence[ast.stmt], Sequence[ast.stmt]]:
     """The path that a branch asks for, what runs where it is there, and what runs where it is not."""
-    test, there, missing = node.test, node.body, node.orelse
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, there, missing = test.operand, node.orelse, node.body
-    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.Is)):
-        if isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is False:
-            test, there, missing = test.left, node.orelse, node.body
-    return _path_asked(facts, test), there, missing
+    asked, is_there = said(node.test)
+    there, missing = (node.body, node.orelse) if is_there else (node.orelse, node.body)
+    return _path_asked(facts, asked), there, missing
+
+
+def said(test: ast.expr) -> tuple[ast.expr, bool]:
+    """What a test asks for, and whether it holds if that is so: without `not`, `== False`, `is True`."""
+    is_so = True
+    while True:
+        match test:
+            case ast.UnaryOp(ast.Not(), inner):
+                test, is_so = inner, not is_so
+            case ast.Compare(inner, [ast.Eq() | ast.Is()], [ast.Constant(bool() as value)]):
+                test, is_so = inner, is_so is value
+            case ast.Compare(inner, [ast.NotEq() | ast.IsNot()], [ast.Constant(bool() as value)]):
+                test, is_so = inner, is_so is not value
+            case _:
+                return test, is_so
 
 
 def made_under(facts: Facts, made: ast.Call) -> str | None:

@@ -1,5 +1,7 @@
 """What is made once and kept in a file: the main process makes it, and the others find it done."""
 
+import re
+
 import pytest
 
 PROGRAM = """
@@ -336,3 +338,25 @@ def test_a_program_that_takes_turns_itself_takes_no_more(convert_text):
 
     assert result.count("wait_for_everyone") == 2
     assert "main_process_first" not in result
+
+
+ASKED = {
+    "== False": ("os.path.isfile(path) == False", True),
+    "is not True": ("os.path.isfile(path) is not True", True),
+    "!= True": ("os.path.exists(path) != True", True),
+    "not, and == True": ("not os.path.exists(path) == True", True),
+    "== True": ("os.path.isfile(path) == True", False),
+    "== 0": ("os.path.getsize(path) == 0", None),
+    "another thing": ("path.startswith('x') == False", None),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_asked_may_be_compared_with_true_or_false(convert_text, name):
+    asked, if_missing = ASKED[name]
+    read, made = re.search(r"isfile\(path\):\n(.*?)\n        else:\n(.*?)\n\n", DATA, re.DOTALL).groups()
+    first, second = (read, made) if if_missing is False else (made, read)
+    load = DATA[: DATA.index("        if os")] + f"        if {asked}:\n{first}\n        else:\n{second}\n"
+    load += DATA[DATA.index("\n    def __len__") :]
+    _, result = convert_text(PROGRAM.format(load=load, made="dataset = Data('rows.pkl')"))
+    assert (FIRST + "        dataset = Data('rows.pkl')" in result) is (if_missing is not None)
