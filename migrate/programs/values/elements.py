@@ -8,10 +8,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.syntax import walk
+from migrate.analysis.syntax import targets_of, walk
+from migrate.programs.values.fillings import Fillings
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from migrate.analysis.facts import Facts
 
 #: Functions that give the elements that they are given, or sums of them.
@@ -48,7 +51,28 @@ def elements(facts: Facts, held: ast.expr, at: ast.expr | None = None) -> list[a
             waiting += node.args[:1]
         else:
             waiting += sources.given(node).expressions
+            found += _put(facts, node, at) if isinstance(node, (ast.Name, ast.Attribute)) else []
     return found
+
+
+def _put(facts: Facts, held: ast.Name | ast.Attribute, at: ast.expr | None) -> Iterator[ast.expr]:
+    """What is put into a list or a dictionary: `rates[i] = rate`, `rates.append(rate)`; not under another key."""
+    for filling in facts.once(Fillings).of(held):
+        if isinstance(filling, ast.Call):
+            is_added = isinstance(filling.func, ast.Attribute) and filling.func.attr == "append"
+            yield from filling.args[:1] if is_added else ()
+            continue
+        for target in targets_of(filling):
+            is_item = isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute))
+            if isinstance(target, ast.Subscript) and is_item and not _are_apart(target.slice, at):
+                yield filling.value
+
+
+def _are_apart(one: ast.expr, other: ast.expr | None) -> bool:
+    """Whether two keys are written out, and others."""
+    if not isinstance(one, ast.Constant) or not isinstance(other, ast.Constant):
+        return False
+    return bool(one.value != other.value)
 
 
 def _standing(parts: list[ast.expr], at: ast.expr | None) -> list[ast.expr]:
