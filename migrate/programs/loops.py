@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import amp
 from migrate.analysis.known.training import AUTOGRAD_BACKWARD, RUN_ELSEWHERE
-from migrate.analysis.roles import Role, roles
+from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import Loop, walk
 from migrate.analysis.units import Class, Function, Unit
 from migrate.programs.reach.idle import idle
@@ -236,8 +236,20 @@ class Loops:
         }
 
     def _beside(self, loop: Loop) -> set[ast.AST]:
-        """Where the loaders were made of which each step takes a batch beside those that its loop runs over."""
-        return {o for n, found in self._trained(loop).items() if not self._is_conditional(n, loop) for o in found}
+        """Where the loaders were made of which steps take a batch beside those that their loop runs over.
+
+        Each step does, or some do and train on it: `if step % 4 == 0: loss = loss + penalty(next(batches))`.
+        """
+        found = self._trained(loop)
+        at_times = {node for node in found if self._is_conditional(node, loop)}
+        lost = self._lost(loop) if at_times else set()
+        return {o for node, made_at in found.items() for o in made_at if o in lost or node not in at_times}
+
+    def _lost(self, loop: Loop) -> set[ast.AST | None]:
+        """Where the loaders were made of whose batches a loss is made, of which a loop calls backward."""
+        calls = (use.node for use in self.backwards if loop in self.innermost(use.node, use.unit))
+        losses = (part for call in calls for part in (call.func, *call.args) for part in ast.iter_child_nodes(part))
+        return {value.origin for loss in losses for value in self._facts.values(loss) if value.role in FROM_LOADER}
 
     def takes(self, loop: Loop) -> dict[ast.Call, set[ast.AST]]:
         """The calls that take one batch, in a loop and the functions that it enters, with where loaders were made."""

@@ -110,7 +110,9 @@ def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[Junction, A
 def _alike(facts: Facts, loops: Loops, program: Program) -> Alike:
     steps = [loops.taking(loop.node) for loop in program.training]
     units = {unit.node: None for step in steps for unit in loops.updates.functions(step) if loops.trains(unit.node)}
-    return Alike(facts, (loop.node for loop in program.evaluation), rate_places(facts, (*steps, *units)))
+    takes = (item for step in steps for item in loops.takes(step).items())
+    shared = (call for call, made in takes if made & program.training_loaders)  # the next pass begins for all at once
+    return Alike(facts, (*(loop.node for loop in program.evaluation), *shared), rate_places(facts, (*steps, *units)))
 
 
 def _inside_of(facts: Facts, root: ast.AST) -> Iterator[Junction]:

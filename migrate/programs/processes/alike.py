@@ -1,7 +1,7 @@
 """What all processes do in a step, or none of them: else each goes on with other weights, or waits for the others.
 
 To change what is trained, by hand, too, to make another optimizer, to set a rate, to step a scheduler, to evaluate on
-shared-out batches, and to keep or save the weights.
+shared-out batches, to take such a batch, and to keep or save the weights.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _METHODS = {
 class Alike:
     """Questions about what code does that all processes must do."""
 
-    def __init__(self, facts: Facts, evaluations: Iterable[ast.AST], rates: Collection[str] = ()) -> None:
+    def __init__(self, facts: Facts, shared: Iterable[ast.AST], rates: Collection[str] = ()) -> None:
         self._facts = facts
-        self._evaluations = frozenset(evaluations)
+        self._shared = frozenset(shared)  # evaluations, and what takes a batch that is shared out
         self._rates = frozenset(rates)  # the places that a learning rate goes by
 
     def is_done(self, statements: Iterable[ast.AST], depth: int = _DEEPEST) -> bool:
@@ -58,7 +58,7 @@ class Alike:
         return None
 
     def _is_one(self, node: ast.AST, depth: int) -> bool:
-        if node in self._evaluations:
+        if node in self._shared:
             return True
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             return node.attr == "requires_grad" or self._is_of_parameter(node)

@@ -73,3 +73,44 @@ def test_both_are_prepared_above_an_iterator_that_is_begun_early(convert_text, n
 
     assert "few, many = accelerator.prepare(few, many)" in result
     assert numbers_printed(result, 2)[:2] == pytest.approx(numbers_printed(early.format(size=8), 1), abs=2e-4)
+
+
+WHOLE = "model(u).pow(2).mean()"
+PENALTY = "nn.functional.mse_loss(model(x), y)"
+STEP = """
+            optimizer.zero_grad()
+            {loss}.backward()
+            optimizer.step()""".format(loss=PENALTY)
+AT_TIMES = {
+    "in every other step": f"if len(seen) % 2: x, y = next(batches); loss = loss + {PENALTY}",
+    "with a step of its own": f"if len(seen) % 2:\n            x, y = next(batches){STEP}",
+    "in a function": "if len(seen) % 2: loss = loss + penalty()",
+    "by what the batch comes to": f"if loss.item() > 0.2: x, y = next(batches); loss = loss + {PENALTY}",
+}
+FUNCTION = f"""
+seen = []
+def penalty():
+    x, y = next(batches)
+    return {PENALTY}
+"""
+
+
+@pytest.mark.parametrize("name", AT_TIMES)
+def test_a_batch_that_is_trained_on_at_times_is_shared_out_too(convert_text, numbers_printed, name):
+    source = TWO.replace("\n        {take}", f"\n        seen.append(0)\n        loss = {WHOLE}\n        {{take}}")
+    if name == "with a step of its own":
+        source = source.replace("        {take}", "").replace("step()\n", "step()\n        {take}\n")
+    begun = f"batches = itertools.cycle(few){FUNCTION}"
+    _, result = convert_text(source.format(size=4, begun=begun, take=AT_TIMES[name], loss="loss"))
+    alone = numbers_printed(source.format(size=8, begun=begun, take=AT_TIMES[name], loss="loss"), 1)
+
+    assert "few, many, model, optimizer = accelerator.prepare(" in result
+    assert ("if accelerator.reduce(loss.item(), reduction='mean') > 0.2" in result.replace('"', "'")) == ("by" in name)
+    assert numbers_printed(result, 2)[:2] == pytest.approx(alone, abs=2e-4)
+
+
+def test_where_the_processes_cannot_agree_on_the_next_batch_it_is_refused(refused_text):
+    source = TWO.replace("\n        {take}", f"\n        loss = {WHOLE}\n        {{take}}")
+    take = f"for _ in range(int(loss.item() * 9)): x, y = next(batches); loss = loss + 0.1 * {PENALTY}"
+    source = source.format(size=4, begun="batches = itertools.cycle(few)", take=take, loss="loss")
+    refused_text(source, "MIG122", "for _ in range", ("part ways",))
