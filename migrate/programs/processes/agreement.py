@@ -21,6 +21,7 @@ from migrate.programs.processes.alike import Alike, rate_places
 from migrate.programs.processes.clocks import by_system, deciding, is_drawn, own_test
 from migrate.programs.processes.duties import Duty, duties_of
 from migrate.programs.processes.junctions import Junction, iterated, junctions
+from migrate.programs.processes.raised import Raising
 from migrate.programs.processes.replicas import by_chance, chance, has_buffers
 from migrate.programs.program import Refusal
 from migrate.programs.values.content import depends_on_batch, goes_by_content, goes_by_values
@@ -97,8 +98,10 @@ def _decisions(facts: Facts, loops: Loops, program: Program) -> dict[Junction, A
     """The tests by which a process would part, each with how all agree on it; None: they cannot."""
     alike = _alike(facts, loops, program)
     found: dict[Junction, Agreement | None] = {}
+    raising = facts.once(Raising)
     for loop in program.training:
-        units = [unit.node for unit in loops.updates.functions(loop.node) if loops.trains(unit.node)]
+        entered = loops.updates.functions(loop.node)
+        units = [unit.node for unit in entered if loops.trains(unit.node) or raising[unit]]
         for junction in (each for root in (loop.node, *units) for each in _inside_of(facts, root)):
             if junction not in found and _is_own(facts, loop, junction):
                 duties = duties_of(facts, loops, alike, junction)

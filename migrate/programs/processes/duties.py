@@ -7,7 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.same import EXITS
-from migrate.analysis.syntax import FUNCTIONS, LOOPS, TRIES
+from migrate.analysis.syntax import FUNCTIONS
+from migrate.programs.processes.raised import Raising, is_handled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +37,9 @@ def _duty(facts: Facts, loops: Loops, alike: Alike, parts: Sequence[ast.AST]) ->
         return Duty.TRAINS
     if any(leaves(facts, loops, inner) for part in parts for inner in _inside(part)):
         return Duty.LEAVES
+    raising = facts.once(Raising)
+    if any(raising[unit] for part in parts for unit in loops.updates.functions(part)):
+        return Duty.LEAVES
     return Duty.ALIKE if alike.is_done(parts) else None
 
 
@@ -55,7 +59,7 @@ def _inside(part: ast.AST) -> Iterator[ast.AST]:
 def leaves(facts: Facts, loops: Loops, node: ast.AST) -> bool:
     """Whether a statement leaves what all processes do together, and not only a loop in between."""
     if isinstance(node, (ast.Raise, ast.Assert)):
-        return _is_caught(facts, loops, node)
+        return is_handled(facts, loops, node)
     if isinstance(node, ast.Return) or (isinstance(node, ast.Expr) and ends_well(facts, node.value)):
         return True
     left = next(facts.tree(node).loops(node), None) if isinstance(node, (ast.Break, ast.Continue)) else None
@@ -68,15 +72,3 @@ def ends_well(facts: Facts, call: ast.expr) -> bool:
         return False
     status = call.args[0] if call.args else None
     return not (isinstance(status, ast.Constant) and status.value)
-
-
-def _is_caught(facts: Facts, loops: Loops, node: ast.Raise | ast.Assert) -> bool:
-    """Whether an exception only leaves a step; one that ends the program ends all of its processes."""
-    below: ast.AST = node
-    for above in facts.tree(node).up(node):
-        if isinstance(above, FUNCTIONS) or (isinstance(above, LOOPS) and loops.trains(above)):
-            return False
-        if isinstance(above, TRIES) and above.handlers and below in above.body:
-            return True
-        below = above
-    return False

@@ -11,10 +11,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
-from migrate.analysis.syntax import FUNCTIONS, TRIES, gives_up, jumps, walk
+from migrate.analysis.syntax import FUNCTIONS, TRIES, jumps, walk
 from migrate.analysis.units import Function
 from migrate.programs.processes.duties import leaves
 from migrate.programs.processes.parting import is_shared_trouble
+from migrate.programs.processes.raised import BROAD, goes_on, kinds_of, name_of
 from migrate.programs.program import Refusal
 from migrate.programs.values.accumulators import statements_after
 
@@ -40,39 +41,25 @@ def failing(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
 
 
 def _leaves_step(facts: Facts, loops: Loops, attempt: ast.Try, handler: ast.ExceptHandler) -> bool:
-    if not _goes_on(handler) or is_shared_trouble(handler, known.SHARED_IN_STEPS) or _is_raised(attempt, handler):
+    if not goes_on(handler) or is_shared_trouble(handler, known.SHARED_IN_STEPS) or _is_raised(attempt, handler):
         return False
     if any(loops.trains(part) or loops.updates.reached(part) for part in attempt.body):
         return True
     return any(leaves(facts, loops, jump) for jump in jumps(handler.body))
 
 
-def _goes_on(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler does anything but end the program."""
-    return any(jumps(handler.body)) or not gives_up(handler.body)
-
-
 def _is_raised(attempt: ast.Try, handler: ast.ExceptHandler) -> bool:
     """Whether the program itself raises what is handled, right there: that is a test, on which all agree."""
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {_name(kind) for kind in kinds}
-    return names.isdisjoint(_BROAD) and names <= set(_raised(attempt))
-
-
-#: What comes by itself, whatever a program raises.
-_BROAD = frozenset({"", "Exception", "BaseException", "RuntimeError", "OutOfMemoryError"})
+    names = kinds_of(handler)
+    return names.isdisjoint(BROAD) and names <= set(_raised(attempt))
 
 
 def _raised(attempt: ast.Try) -> Iterator[str]:
     for node in (node for part in attempt.body for node in walk(part)):
         if isinstance(node, ast.Raise):
-            yield _name(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+            yield name_of(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
         elif isinstance(node, ast.Assert):
             yield "AssertionError"
-
-
-def _name(kind: ast.expr | None) -> str:
-    return ast.unparse(kind).rpartition(".")[2] if kind is not None else ""
 
 
 def _refusal(handler: ast.ExceptHandler, *, is_taken: bool) -> Refusal:
@@ -97,7 +84,7 @@ def begun_again(facts: Facts, loops: Loops, program: Program) -> list[ast.Except
     for loop in program.training if program.training_loaders else ():
         for attempt in _attempts(facts, loops.taking(loop.node), frozenset()):
             for handler in attempt.handlers:
-                if _goes_on(handler) and not is_shared_trouble(handler, known.SHARED_IN_STEPS):
+                if goes_on(handler) and not is_shared_trouble(handler, known.SHARED_IN_STEPS):
                     if _trains_again(facts, loops, attempt, handler):
                         found[handler] = None
     return list(found)
