@@ -73,6 +73,7 @@ from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.shares.bars import bars_of_samples
+from migrate.programs.shares.counted_samples import goes_by_samples
 from migrate.programs.shares.joins import apart_shown
 from migrate.programs.shares.kept_by_models import kept_by_models
 from migrate.programs.shares.last_numbers import last_numbers
@@ -191,6 +192,9 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
         what = f"{ast.unparse(divided)} divides by one less than the batches of a process, which N share out"
         draft.note(divided, what, f"divide by {ast.unparse(divided.right)} + 1")
     _say_undivided(conversion, draft, loop, found)
+    for test in goes_by_samples(facts, loops, loop):
+        what = f"{ast.unparse(test)} goes by the samples of one process: all of N have seen N times as many by then"
+        draft.note(test, what, "count those of all: multiply by accelerator.num_processes where they are counted")
     if shown:
         verb = "shows" if len(shown) == 1 else "show"
         draft.note(loop.node, f"while this loop runs, {_and(shown)} {verb} one process's share of the data")
