@@ -12,8 +12,8 @@ So it is with a loader whose batches are zipped with rows that the program deals
 the number of the batch (`weights[i * size:(i + 1) * size]`): it stays whole.
 Several models of a class that makes its own optimizer stay as they are there, since nobody has a name for each of them:
 only their optimizers are prepared, and all processes must draw the same.
-A data set whose `__getitem__` draws a sample whatever number it is asked for is told, too: the numbers are shared out,
-and with one seed all processes draw the same.
+A data set whose `__getitem__` draws a sample whatever number it is asked for, or reads the next one of a file, is told,
+too: the numbers are shared out, and with one seed all processes draw the same, as they read the same.
 A loader that is gone through in an expression (`[step(x, y) for x, y in loader]`) is none that is shared out, either.
 What to do: put the data into a torch.utils.data.DataLoader and loop over it, and every process gets its share.
 Refused: data sources of libraries that go to a GPU by themselves; and, without a seed, decisions by what one process
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class
-from migrate.programs.chance.calls import draws_beside_number
+from migrate.programs.chance.unnumbered import drawn_beside_number, taken_beside_number
 from migrate.programs.device.cpu_alone import names_cpu_alone
 from migrate.programs.processes.replicas import ON_CPU, differs, without_loader
 from migrate.programs.reach.uncalled import called, nobody_gives
@@ -38,9 +38,10 @@ from migrate.programs.values.sources import Sources
 from migrate.rules.rule import rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
     from migrate.programs.loops import LoopFact
     from migrate.rules.draft import Draft
@@ -89,17 +90,28 @@ def loops_without_loader(conversion: Conversion, draft: Draft) -> None:
 
 
 def _drawn_beside_numbers(conversion: Conversion, draft: Draft) -> None:
-    """Data sets of a training that draw a sample whatever number they are asked for: the numbers alone are dealt."""
+    """Data sets of a training that give a sample whatever number they are asked for: the numbers alone are dealt."""
     facts = conversion.facts
     sets = {v.unit for loader in conversion.program.training_loaders for v in facts.over(loader)}
-    found = {draws_beside_number(facts, cls) for cls in sets if isinstance(cls, Class)}
-    for unit in sorted((unit for unit in found if unit is not None), key=lambda unit: unit.node.lineno):
-        draft.note(
-            unit.node,
-            f"where the program is seeded, every process draws the same samples: {unit.name}() does not go by "
-            f"`{unit.positional[1].arg}`",
-            "set_seed(seed, device_specific=True) once the accelerator is made, or draw by that number",
-        )
+    for find, what, way_out in _BESIDE:
+        found = {find(facts, cls) for cls in sets if isinstance(cls, Class)}
+        for unit in sorted((unit for unit in found if unit is not None), key=lambda unit: unit.node.lineno):
+            number = unit.positional[1].arg
+            draft.note(unit.node, f"{what}: {unit.name}() does not go by `{number}`", way_out)
+
+
+_BESIDE: tuple[tuple[Callable[[Facts, Class], Function | None], str, str], ...] = (
+    (
+        drawn_beside_number,
+        "where the program is seeded, every process draws the same samples",
+        "set_seed(seed, device_specific=True) once the accelerator is made, or draw by that number",
+    ),
+    (
+        taken_beside_number,
+        "every process takes the same samples, one after the other",
+        "keep what there is in a list, and give what is at that number",
+    ),
+)
 
 
 def _not_shared(conversion: Conversion, loop: LoopFact) -> tuple[ast.AST, str, str]:

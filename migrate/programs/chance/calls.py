@@ -45,7 +45,7 @@ def draws_samples(facts: Facts, cls: Class) -> str | None:
 
     Getting a sample may draw; so may another method, by which each process can have other samples under a number.
     """
-    if any(_draws(facts, unit, set()) for unit in _of_samples(cls)):
+    if draws_sample(facts, cls):
         return f"{cls.node.name}.__getitem__ draws random numbers for each sample"
     members = (value.unit for name in cls.names if not name.startswith("__") for value in cls.lookup(name))
     called = (unit for unit in members if isinstance(unit, Function) and facts.callers(unit))
@@ -53,26 +53,19 @@ def draws_samples(facts: Facts, cls: Class) -> str | None:
     return f"{cls.node.name}.{drawing.name}() draws what its samples are" if drawing is not None else None
 
 
-def draws_beside_number(facts: Facts, cls: Class) -> Function | None:
-    """The method by which a data set of the project draws its samples, whatever number it is asked for."""
-    if not any(_draws(facts, unit, set()) for unit in _of_samples(cls)):
-        return None
-    for unit in (value.unit for value in cls.lookup("__getitem__")):
-        if isinstance(unit, Function) and len(unit.positional) > 1:
-            number = unit.positional[1].arg
-            if not any(isinstance(node, ast.Name) and node.id == number for node in ast.walk(unit.node)):
-                return unit
-    return None
+def draws_sample(facts: Facts, cls: Class) -> bool:
+    """Whether a data set of the project draws random numbers when it gets a sample."""
+    return any(_draws(facts, unit, set()) for unit in of_samples(cls))
 
 
 def drawn_for_samples(facts: Facts, cls: Class) -> set[str]:
     """The libraries from whose streams a data set of the project draws when it gets a sample."""
-    nodes = (node for unit in reached(facts, _of_samples(cls)) for node in facts.own(unit))
+    nodes = (node for unit in reached(facts, of_samples(cls)) for node in facts.own(unit))
     calls = [node for node in nodes if isinstance(node, ast.Call) and is_draw(facts, node)]
     return {name.partition(".")[0] for call in calls for name in facts.called(call)}
 
 
-def _of_samples(cls: Class) -> set[Function]:
+def of_samples(cls: Class) -> set[Function]:
     """The methods that get a sample, those that these name, and those that are kept: `self.load = self.load_noisy`."""
     found: set[Function] = set()
     names = ["__getitem__", "__getitems__"]

@@ -26,6 +26,7 @@ from migrate.analysis.state import in_order
 from migrate.analysis.syntax import binds, is_docstring, unused_name, walk
 from migrate.analysis.units import Class, Function
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
+from migrate.programs.chance.unnumbered import taken_beside_number
 from migrate.programs.evaluation.apart import mixes_rows
 from migrate.programs.evaluation.at_once import at_once, named_loaders
 from migrate.programs.evaluation.beside import beside
@@ -224,6 +225,8 @@ def _check_samples(facts: Facts, loop: LoopFact) -> None:
         for value in in_order(facts.over(loader)):
             if isinstance(value.unit, Class) and (why := draws_samples(facts, value.unit)) is not None:
                 raise NotShared(why)
+            if isinstance(value.unit, Class) and taken_beside_number(facts, value.unit) is not None:
+                raise NotShared(f"{value.unit.node.name}.__getitem__ gives what comes next, whatever its number is")
             given = facts.over(value.origin) if value.origin is not None else ()
             if any(inner.name.startswith(data.RANDOM_TRANSFORM) for inner in given):
                 raise NotShared("its data set applies random transforms")
