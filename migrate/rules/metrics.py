@@ -71,7 +71,6 @@ from migrate.analysis.roles import Role, origins
 from migrate.programs.evaluation.asked import asked
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
-from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.shares.bars import bars_of_samples
 from migrate.programs.shares.counted_samples import goes_by_samples
 from migrate.programs.shares.joins import apart_shown
@@ -89,13 +88,14 @@ from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.flags import GRADIENTS, Flagged
 from migrate.programs.training.queues import queues
 from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
-from migrate.programs.training.rows_kept import rows_inside, rows_kept
+from migrate.programs.training.rows_kept import rows_kept
 from migrate.programs.training.sample_rows import SampleRows
 from migrate.programs.values.accumulators import Accumulator
 from migrate.programs.values.divided import Joined
 from migrate.programs.values.lists import shown as shown_lists
 from migrate.rules.averaging import average_over
 from migrate.rules.joining import joining, meters_joined, of_shares
+from migrate.rules.kept import say_kept, say_kept_inside
 from migrate.rules.layout import assignment, place
 from migrate.rules.rule import rule
 from migrate.rules.statistics import join_statistics
@@ -192,6 +192,7 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
         what = f"{ast.unparse(divided)} divides by one less than the batches of a process, which N share out"
         draft.note(divided, what, f"divide by {ast.unparse(divided.right)} + 1")
     _say_undivided(conversion, draft, loop, found)
+    say_kept_inside(conversion, draft, loop)
     for test in goes_by_samples(facts, loops, loop):
         what = f"{ast.unparse(test)} goes by the samples of one process: all of N have seen N times as many by then"
         draft.note(test, what, "count those of all: multiply by accelerator.num_processes where they are counted")
@@ -253,16 +254,7 @@ def _say_losses(conversion: Conversion, draft: Draft) -> None:
             draft.note(loss, why)
         for part in compared_inside(facts, dict.fromkeys(f for call in trained for f in forwards(facts, call))):
             draft.note(part, _OF_OWN_ROWS)
-        _say_kept(conversion, draft, trained)
-
-
-def _say_kept(conversion: Conversion, draft: Draft, calls: Collection[ast.Call]) -> None:
-    """Say what the layers of trained models keep of their batches in buffers, which all have from the main process."""
-    found = {forward for call in calls for forward in forwards_inside(conversion.facts, call)}
-    units = sorted(found, key=lambda unit: (conversion.facts.file(unit.node).path, unit.node.lineno))
-    for filling, kept in dict(rows_inside(conversion.facts, units)).items():
-        what = f"the model keeps what it made of its batches in {kept}: all go on with that of the main process"
-        draft.note(filling, what, "put in what all have: gather, or add up, what is put there above it")
+        say_kept(conversion, draft, trained)
 
 
 def _computed(facts: Facts, loss: ast.Call) -> list[ast.Call]:

@@ -36,6 +36,7 @@ from migrate.programs.evaluation.fielded import has_parts, is_fielded
 from migrate.programs.evaluation.fixed_rows import says_rows
 from migrate.programs.evaluation.forwards import Forward, NotShared, forwards, is_plain, looks_at_batch
 from migrate.programs.evaluation.judging import is_model_call, judging, model_calls
+from migrate.programs.evaluation.kept_inside import kept_inside
 from migrate.programs.evaluation.late import counting_late
 from migrate.programs.evaluation.one_row import drops_rows
 from migrate.programs.evaluation.reading import first_read, names_of, read_after
@@ -83,6 +84,8 @@ def _shared(facts: Facts, program: Program, modes: Modes, loop: LoopFact, calls:
     _check_mode(facts, program, modes, loop)
     _check_sums(facts, loop)
     _check_states(facts, loop, calls)
+    if (kept := kept_inside(facts, calls)) is not None:
+        raise NotShared(kept)
     _check_ends(facts, program, loop)
     found = forwards(facts, loop, calls)
     ways = [_on_way(facts, loop, forward) for forward in found]

@@ -8,13 +8,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role
+from migrate.analysis.roles import Role, origins
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Value
 
 
 def forwards_inside(facts: Facts, call: ast.Call) -> set[Function]:
@@ -23,6 +25,7 @@ def forwards_inside(facts: Facts, call: ast.Call) -> set[Function]:
     Some of these it makes, others it is given (`self.codebook = codebook`).
     """
     waiting = [value.unit for value in facts.values(call.func)]
+    waiting += [value.unit for value in _strung(facts, call)]
     classes: set[Class] = set()
     while waiting:
         cls = waiting.pop()
@@ -34,6 +37,13 @@ def forwards_inside(facts: Facts, call: ast.Call) -> set[Function]:
             given = (node for node in made if isinstance(node, ast.Name))
             waiting += [value.unit for node in given for value in facts.values(node) if value.role is Role.MODEL]
     return {unit for cls in classes for unit in _methods(cls, "forward")}
+
+
+def _strung(facts: Facts, call: ast.Call) -> Iterator[Value]:
+    """The layers of a container of PyTorch that is called: `nn.Sequential(nn.Linear(2, 8), Scale(8))`."""
+    made = origins(facts.values(call.func), Role.MODEL)
+    given = (each for origin in made if isinstance(origin, ast.Call) for each in arguments(origin))
+    yield from (value for each in given for value in facts.values(each) if value.role is Role.MODEL)
 
 
 def with_own_methods(facts: Facts, unit: Function) -> list[Function]:
