@@ -248,7 +248,7 @@ class Loops:
     def _lost(self, loop: Loop) -> set[ast.AST | None]:
         """Where the loaders were made of whose batches a loss is made, of which a loop calls backward."""
         calls = (use.node for use in self.backwards if loop in self.innermost(use.node, use.unit))
-        losses = (part for call in calls for part in (call.func, *call.args) for part in ast.iter_child_nodes(part))
+        losses = (part for call in calls for part in walk(call) if isinstance(part, ast.expr))
         return {value.origin for loss in losses for value in self._facts.values(loss) if value.role in FROM_LOADER}
 
     def takes(self, loop: Loop) -> dict[ast.Call, set[ast.AST]]:

@@ -68,7 +68,7 @@ def _is_handed(facts: Facts, filling: Filling) -> bool:
 def _is_emptied(step: Collection[ast.AST], place: str) -> bool:
     """Whether each step empties a place, or gives it something else: `features.clear()`, `features = []`."""
     last = place.partition("[")[0].rpartition(".")[2]
-    for node in step:
+    for node in (each for each in step if isinstance(each, (ast.Name, ast.Attribute))):
         given = node.value if isinstance(node, ast.Attribute) and node.attr == "clear" else node
         if (given is not node or is_stored(node)) and isinstance(given, (ast.Name, ast.Attribute)):
             if (given.id if isinstance(given, ast.Name) else given.attr) == last:

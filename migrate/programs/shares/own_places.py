@@ -2,6 +2,7 @@
 
     self.losses.append(loss.item())
     log["loss"] += loss.item()
+    counts.index_add_(0, y, ones)       and other changes of a tensor where it stands
     loss = compute(output, y, log)      a function of the project that does so with what it is given
 
 After the loop, each process finds there what came of its share of the data.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, rounds
+from migrate.programs.shares.in_place import put_in_place
 from migrate.programs.values.accumulators import holds_own, is_own
 from migrate.programs.values.aliases import rows_of
 from migrate.programs.values.assigned import assigned
@@ -66,6 +68,8 @@ def _put(facts: Facts, node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
         return [(node.target, node.value)]
     if is_filling(node) and not facts.targets(node) and _may_be_filled(facts, filled(node)):
         return [(filled(node), argument) for argument in arguments(node)]
+    if isinstance(node, ast.Call) and (changed := put_in_place(facts, node)):
+        return changed
     if isinstance(node, ast.Call) and Role.METHOD in roles(facts.values(node.func)) and isinstance(node.func, ast.Name):
         return [(method.value, argument) for method in _methods(facts, node.func) for argument in arguments(node)]
     return []

@@ -95,7 +95,7 @@ def read_of(facts: Facts, unit: Function, filling: Filling) -> Iterator[ast.expr
     forwards = unit.owner.lookup("forward") if isinstance(unit.owner, Class) else ()
     inside = {unit, *(member.unit for member in forwards)}
     for node in facts.once(Loaded).attributes.get(name, ()):
-        if isinstance(node, ast.Attribute) and facts.unit(node) not in inside and _is_of_model(facts, unit, node):
+        if facts.unit(node) not in inside and _is_of_model(facts, unit, node):
             if not is_stored(node) and not fills(facts, node):
                 yield node
 
