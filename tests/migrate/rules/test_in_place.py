@@ -51,4 +51,4 @@ def test_what_is_no_sum_is_not(convert_text, programs, name):
 
 def test_what_is_decided_by_it_is_refused(refused, programs):
     epoch = "if sums.item() < 3:\n    torch.save(model.state_dict(), 'best.pt')"
-    refused("MIG122", "torch.save", ["goes by sums"], **HOLES | {"step": TOLD["a number"][0], "epoch": epoch})
+    refused("MIG122", "if sums", ["goes by sums"], **HOLES | {"step": TOLD["a number"][0], "epoch": epoch})
