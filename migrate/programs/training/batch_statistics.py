@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 #: Made of a mean, they give another than the mean of what they would make of each row.
 _BENDING = frozenset("sqrt rsqrt log log1p log2 log10 exp pow square abs relu clamp clamp_ sigmoid tanh".split())
 #: Fold the rows of a batch in a way that no mean of parts gives, with the place of their dimension among the arguments.
-_FOLDING = {"norm": 1, "quantile": 1, "nanquantile": 1} | dict.fromkeys("std var max min amax amin median".split(), 0)
+_FOLDING = {"norm": 1, "vector_norm": 1, "quantile": 1, "nanquantile": 1} | dict.fromkeys(
+    "std var max min amax amin median prod logsumexp".split(), 0
+)
 #: Find places or values by the order of all that they are given.
 _RANKING = frozenset("topk sort argsort kthvalue".split())
 #: Leave each number of a tensor what it is.

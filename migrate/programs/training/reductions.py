@@ -9,6 +9,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Class, Function
 from migrate.programs.training.divided_losses import is_divided, trains_nothing
+from migrate.programs.training.products import folds_rows, is_product
 from migrate.programs.values.assigned import assigned
 from migrate.programs.values.batch_size import counts_rows, is_size
 from migrate.programs.values.masks import is_mask
@@ -137,6 +138,8 @@ def _made_of(facts: Facts, node: ast.expr) -> list[ast.expr]:
         return []
     if (loss := unscaled(facts, node)) is not node:
         return [loss]
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _FOLDED and not facts.targets(node):
+        return [node.func.value]
     units = [*facts.targets(node), *_losses(facts, node)]
     returned = (n for unit in units for n in facts.own(unit) if isinstance(n, ast.Return))
     return [each.value for each in returned if each.value is not None and not is_left_out(facts, each)]
@@ -190,7 +193,8 @@ def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:
         given = _given(facts, node)
         return bool(given) and all(_sums(facts, value, depth - 1) for value in given)
     if isinstance(node, ast.BinOp):
-        return _is_times_batch(facts, node) or any(_sums(facts, side, depth) for side in (node.left, node.right))
+        is_sum = is_product(facts, node) or _is_times_batch(facts, node)
+        return is_sum or any(_sums(facts, side, depth) for side in (node.left, node.right))
     if isinstance(node, ast.UnaryOp):
         return _sums(facts, node.operand, depth)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
@@ -295,15 +299,27 @@ _KEEPING = frozenset("clamp clamp_min float detach item to max".split())
 
 
 def _is_sum(facts: Facts, node: ast.expr) -> bool:
-    """`x.sum()`, `torch.sum(x)` of something of a batch."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "sum":
+    """`x.sum()`, `torch.sum(x)` of something of a batch, and products that come to the same."""
+    if is_product(facts, node):
+        return True
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _SUMS:
         return False
-    is_whole = len(node.args) == int("torch.sum" in called_by_name(facts, node)) and not node.keywords
     summed = node.args[0] if node.args else node.func.value
     is_of_batch = (
         bool(roles(facts.values(node)) & FROM_LOADER) or _is_unseen(facts, summed) or _has_field(facts, summed)
     )
+    is_whole = _folds_all(facts, node) or folds_rows(facts, node)
     return is_whole and is_of_batch and not _is_of_losses(facts, summed) and not _is_mean_of_rows(facts, summed, _NEAR)
+
+
+#: Leave a sum over the samples one: of what it has for each feature, or of one number.
+_FOLDED = frozenset("mean squeeze".split())
+_SUMS = frozenset({"sum", "nansum"})
+
+
+def _folds_all(facts: Facts, call: ast.Call) -> bool:
+    is_function = not called_by_name(facts, call).isdisjoint(f"torch.{name}" for name in _SUMS)
+    return len(call.args) == int(is_function) and not call.keywords
 
 
 def _is_mean_of_rows(facts: Facts, node: ast.expr, depth: int) -> bool:
