@@ -72,6 +72,7 @@ from migrate.programs.evaluation.asked import asked
 from migrate.programs.evaluation.unnamed import unnamed_evaluations
 from migrate.programs.prepare.chosen_layers import forwards
 from migrate.programs.shares.bars import bars_of_samples
+from migrate.programs.shares.bent import bent
 from migrate.programs.shares.counted_samples import goes_by_samples
 from migrate.programs.shares.joins import apart_shown
 from migrate.programs.shares.kept_by_models import kept_by_models
@@ -121,6 +122,7 @@ _OF_OWN_STATISTIC = (
     "this loss goes on with a statistic of the batch, `{}`: each process takes that of its own rows, and the mean over "
     "processes is not what one would have computed of all"
 )
+_BENT = "which is no mean over the samples: each process takes it of its own part of a batch"
 _CARRIED = "a mean over the batch can be that of all: accelerator.reduce(value, reduction='mean')"
 
 
@@ -208,6 +210,9 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     if turn is not None:
         _join_where_training(conversion, draft, turn, found, joined)
         return
+    joined_names = [*(each.name for each in found if each.joined is not None), *whole]
+    for name, computed in bent(facts, loop, joined_names):
+        draft.note(computed, f"{name} averages {ast.unparse(computed)}, {_BENT}")
     for accumulator in found:
         _join(conversion, draft, accumulator)
     for after in dict.fromkeys(join.after for join in joined):

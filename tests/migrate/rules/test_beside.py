@@ -77,10 +77,10 @@ def test_both_are_prepared_above_an_iterator_that_is_begun_early(convert_text, n
 
 WHOLE = "model(u).pow(2).mean()"
 PENALTY = "nn.functional.mse_loss(model(x), y)"
-STEP = """
+STEP = f"""
             optimizer.zero_grad()
-            {loss}.backward()
-            optimizer.step()""".format(loss=PENALTY)
+            {PENALTY}.backward()
+            optimizer.step()"""
 AT_TIMES = {
     "in every other step": f"if len(seen) % 2: x, y = next(batches); loss = loss + {PENALTY}",
     "with a step of its own": f"if len(seen) % 2:\n            x, y = next(batches){STEP}",
