@@ -9,6 +9,7 @@ buffers (queues of keys) all processes have from the main one.
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, origins
@@ -17,6 +18,7 @@ from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.forwards import is_own_object, with_own_methods
 from migrate.programs.training.loss_parts import LossParts
+from migrate.programs.values.accumulators import holds_own
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -37,7 +39,7 @@ def rows_kept(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iter
     each = parts.each()
     read = {text_of(part) for part in each if isinstance(part, (ast.Name, ast.Attribute))}
     for statement, place, index in _filled(walk(loop.node)):
-        given = origins(facts.values(index), *FROM_LOADER) & loop.loaders
+        given = origins(facts.values(index), *FROM_LOADER) & loop.loaders or _goes_on(facts, loop, statement, place)
         if given and text_of(place) in read and not _is_set_anew(walk(loop.node), place):
             yield statement, text_of(place)
     units = {unit: None for part in each if isinstance(part, ast.Call) for unit in parts.entered(part)}
@@ -47,6 +49,15 @@ def rows_kept(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iter
             is_kept = unit.itself is not None and root_name(place) == unit.itself.arg and _is_handed(unit, index)
             if is_kept and text_of(place) in read and not _is_set_anew(facts.own(unit), place):
                 yield statement, text_of(place)
+
+
+def _goes_on(facts: Facts, loop: LoopFact, statement: ast.stmt, place: ast.expr) -> bool:
+    """`centers[c] += rows[y == c].mean(0)`: made of what a row was and of a batch, or of one at times."""
+    if not isinstance(statement, (ast.Assign, ast.AugAssign)) or not holds_own(facts, loop, statement.value):
+        return False
+    is_own = any(isinstance(n, ast.expr) and text_of(n) == text_of(place) for n in walk(statement.value))
+    around = itertools.takewhile(lambda above: above is not loop.node, facts.tree(statement).up(statement))
+    return is_own or isinstance(statement, ast.AugAssign) or any(isinstance(above, ast.If) for above in around)
 
 
 def _by_operation(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:

@@ -47,6 +47,12 @@ TOLD = {
     "in the loop": {"loss": READ, "step": PUT},
     "added to": {"loss": READ, "step": "kept[y] += output.detach()"},
     "by a method": {"loss": READ, "step": "kept.index_copy_(0, index, output.detach())"},
+    "class by class": {"loss": READ, "step": "for c in range(2): kept[c] += output[y == c].detach().sum(0)"},
+    "a class's average": {
+        "loss": READ,
+        "step": "for c in (0, 1): kept[c] = 0.9 * kept[c] + output[y == c].mean(0).detach()",
+    },
+    "where there is one": {"loss": READ, "step": "if (y == 1).any(): kept[1] = output[y == 1].detach().mean(0)"},
     "in the forward of a loss": {"forward": OWN},
     "there, by a method": {"forward": "self.kept.index_add_(0, index, output.detach())"},
 }
@@ -54,6 +60,7 @@ NOT_TOLD = {
     "not read by the loss": {"step": PUT},
     "made anew in each step": {"above": "kept = torch.zeros(8, 2)", "loss": READ, "step": PUT},
     "emptied in each step": {"above": "kept.zero_()", "loss": READ, "step": PUT},
+    "set anew": {"loss": READ, "step": "for c in range(2): kept[c] = output[y == c].detach().mean(0)"},
     "by the epoch": {"loss": READ, "step": "kept[epoch] = output.detach().mean(0)"},
     "of the batch itself": {"above": "y[index % 4] = index % 2"},
     "the first rows": {"loss": READ, "step": "kept[:x.size(0)] = output.detach()"},
