@@ -42,6 +42,7 @@ def rows_kept(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iter
         given = origins(facts.values(index), *FROM_LOADER) & loop.loaders or _goes_on(facts, loop, statement, place)
         if given and text_of(place) in read and not _is_set_anew(walk(loop.node), place):
             yield statement, text_of(place)
+    yield from _in_data(facts, loop)
     units = {unit: None for part in each if isinstance(part, ast.Call) for unit in parts.entered(part)}
     for unit in units:
         yield from _by_operation(facts, unit)
@@ -49,6 +50,26 @@ def rows_kept(facts: Facts, loop: LoopFact, models: Collection[ast.AST]) -> Iter
             is_kept = unit.itself is not None and root_name(place) == unit.itself.arg and _is_handed(unit, index)
             if is_kept and text_of(place) in read and not _is_set_anew(facts.own(unit), place):
                 yield statement, text_of(place)
+
+
+def _in_data(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.stmt, str]]:
+    """What a step puts into the rows of the data set, of which later batches are: `data.weights[index] = losses`."""
+    sets = {value.origin for loader in loop.loaders for value in facts.over(loader)} - {None}
+
+    def is_data(node: ast.expr) -> bool:
+        return any(value.origin in sets and value.role not in FROM_LOADER for value in facts.values(node))
+
+    for statement, place, index in _filled(walk(loop.node)):
+        is_own = holds_own(facts, loop, index) or holds_own(facts, loop, statement)
+        if is_own and isinstance(place, ast.Attribute) and is_data(place.value):
+            yield statement, text_of(place)
+    for call in walk(loop.node).of(ast.Call):
+        if isinstance(call.func, ast.Attribute) and holds_own(facts, loop, call) and is_data(call.func.value):
+            for unit in facts.targets(call):
+                for statement, place, index in _filled(facts.own(unit)):
+                    is_kept = unit.itself is not None and root_name(place) == unit.itself.arg
+                    if is_kept and _is_handed(unit, index):
+                        yield statement, text_of(place)
 
 
 def _goes_on(facts: Facts, loop: LoopFact, statement: ast.stmt, place: ast.expr) -> bool:

@@ -3,8 +3,9 @@
 import pytest
 
 HOLES = {
-    "imports": "import copy\nimport numpy as np",
-    "made": "sums, counts, array = torch.zeros(()), torch.zeros(3), np.zeros(3)\nfollower = copy.deepcopy(model)",
+    "imports": "import bisect\nimport copy\nimport heapq\nimport numpy as np",
+    "made": "sums, counts, array = torch.zeros(()), torch.zeros(3), np.zeros(3)\n"
+    "follower, worst = copy.deepcopy(model), []",
 }
 PLACES = "places = (y.flatten() * 2).long()"
 TOLD = {
@@ -14,6 +15,8 @@ TOLD = {
     "rows": ("counts.index_add_(0, places, torch.ones(len(places)))", "counts"),
     "by another name": ("counts.scatter_add_(dim=0, index=places, src=torch.ones(len(places)))", "counts"),
     "a number": ("sums.add_(loss.detach())", "sums"),
+    "a heap": ("heapq.heappush(worst, loss.item())", "worst"),
+    "a list in order": ("bisect.insort(worst, loss.item())", "worst"),
     "a moving average": ("sums.mul_(0.9).add_(0.1 * loss.detach())", "sums"),
 }
 WORDS = "read after this loop, is of one process's share of the data"
@@ -26,7 +29,7 @@ def _told(report):
 @pytest.mark.parametrize("name", TOLD)
 def test_what_is_put_in_place_is_told(convert_text, programs, name):
     step, place = TOLD[name]
-    source = programs(HOLES | {"step": f"{PLACES}\n{step}", "epoch": "print(sums, counts, array)"})[0]
+    source = programs(HOLES | {"step": f"{PLACES}\n{step}", "epoch": "print(sums, counts, array, worst)"})[0]
     report, result = convert_text(source)
 
     assert "accelerator.prepare(" in result
@@ -43,7 +46,9 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_no_sum_is_not(convert_text, programs, name):
-    report, result = convert_text(programs(HOLES | {"step": OTHERS[name], "epoch": "print(sums, counts, array)"})[0])
+    report, result = convert_text(
+        programs(HOLES | {"step": OTHERS[name], "epoch": "print(sums, counts, array, worst)"})[0]
+    )
 
     assert "accelerator.prepare(" in result
     assert _told(report) == []

@@ -215,3 +215,69 @@ def test_rows_that_an_operation_of_a_loss_fills_in_its_backward_are_told(convert
     found = [f.message for f in report.of(Kind.NOTE) if "whose rows each process fills" in f.message]
     said = "the loss is computed from self.memory, whose rows each process fills by its own batches only"
     assert found == ([said] if is_told else [])
+
+
+DATA = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Weighted(Dataset):
+    def __init__(self):
+        self.rows, self.weights = torch.rand(8, 2), torch.ones(8)
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, number):
+        return self.rows[number], self.weights[number], number
+
+    def weigh(self, numbers, values):
+        self.weights[numbers] = values
+
+
+data = Weighted()
+loader = DataLoader(data, batch_size=4, shuffle=True)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, weight, numbers in loader:
+        losses = model(x).pow(2).flatten()
+        loss = (losses * weight).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {step}
+    {epoch}
+"""
+IN_DATA = {
+    "its attribute": ("data.weights[numbers] = losses.detach()", "data.weights[numbers] ="),
+    "by its method": ("data.weigh(numbers, losses.detach())", "self.weights[numbers] ="),
+    "through the loader": ("loader.dataset.weights[numbers] += losses.detach()", "loader.dataset.weights[numbers] +="),
+}
+NOT_IN_DATA = {
+    "what all have": ("pass", "data.weights[1] = 0.5 + epoch"),
+    "by the epoch": ("data.weights[1] = epoch", "pass"),
+}
+
+
+def _told_of_data(convert_text, step, epoch):
+    source = DATA.format(step=step, epoch=epoch).lstrip()
+    report, result = convert_text(source)
+    assert "accelerator.backward(loss)" in result
+    notes = [f for f in report.of(Kind.NOTE) if "whose rows each process fills by its own batches only" in f.message]
+    return [source.splitlines()[note.line - 1].strip() for note in notes]
+
+
+@pytest.mark.parametrize("name", IN_DATA)
+def test_what_a_step_puts_into_the_data_is_told(convert_text, name):
+    step, at = IN_DATA[name]
+    (told_at,) = _told_of_data(convert_text, step, "pass")
+
+    assert told_at.startswith(at)
+
+
+@pytest.mark.parametrize("name", NOT_IN_DATA)
+def test_what_all_put_into_the_data_alike_is_not(convert_text, name):
+    assert _told_of_data(convert_text, *NOT_IN_DATA[name]) == []
