@@ -3,6 +3,7 @@
     loss = torch.sqrt(criterion(output, y))          # the root of a mean
     loss = torch.topk(losses, k)[0].mean()           # the largest of the batch
     rows = (output - output.mean(0)) / output.std(0)
+    step = torch.autograd.grad(criterion(output, y), weights, create_graph=True)
 
 The mean over N processes of such a loss is not that of the whole batch. Only what is certain is told: what is taken
 over the samples, of tensors with one row for each.
@@ -55,6 +56,8 @@ class BatchStatistics:
         if not isinstance(node, ast.Call) or not (operands := self._operands(node)):
             return False
         name, of = name_of(node), operands[0]
+        if "torch.autograd.grad" in called_by_name(self._facts, node):
+            return self._is_mean(of)
         if name in _BENDING:
             return self._is_mean(of)
         if name in _RANKING:

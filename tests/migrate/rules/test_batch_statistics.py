@@ -47,6 +47,9 @@ GOING_ON = {
     "the root of a mean with a name": "error = (output - y).pow(2).mean()\nloss = error.sqrt()",
     "the logarithm of a mean": "loss = -torch.log(output.mean())",
     "what is above a bound": "loss = (criterion(output, y) - weight).abs()",
+    "a step of an inner optimization": "inner = criterion(output, y)\n"
+    "step = torch.autograd.grad(inner, model.weight, create_graph=True)[0]\n"
+    "loss = (F.linear(x, model.weight - 0.1 * step) - y).pow(2).mean()",
     "a norm": "loss = (output - y).norm()",
     "a norm by a function": "loss = torch.norm(output - y, 2)",
     "a deviation": "loss = loss + output.std(0).sum()",
@@ -87,6 +90,9 @@ ROW_BY_ROW = {
     "the largest of two": "loss = loss + torch.max(output, y).mean()",
     "what is taken off before an exponent": "loss = loss + (output - output.max()).exp().mean()",
     "the norm of each row": "loss = loss + output.norm(dim=1).mean() + torch.norm(output, 2, 1).mean()",
+    "gradients by each row": "x.requires_grad_(True)\n"
+    "slope = torch.autograd.grad(model(x).sum(), x, create_graph=True)[0]\n"
+    "loss = loss + (slope.norm(dim=1) - 1).pow(2).mean()",
     "a mean with a factor": "loss = weight * criterion(output, y) + 0.1 * output.mean(0).sum()",
     "the order in each row": "loss = loss + output.sort(1)[0][:, 0].mean()",
     "the deviation of each row": "loss = loss + output.std(1, unbiased=False).mean()",
