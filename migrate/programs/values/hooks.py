@@ -15,19 +15,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.syntax import argument_at, is_stored, reads, targets_of, walk
+from migrate.analysis.syntax import argument_at, is_stored, reads, targets_of, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.forwards import is_own_object, with_own_methods
 from migrate.programs.values.kept import FILLING, filled, place_of, root_of
 from migrate.programs.values.readers import Loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from migrate.analysis.facts import Facts
 
 FORWARD = ("register_forward_hook", "register_forward_pre_hook")
 BACKWARD = ("register_full_backward_hook", "register_backward_hook", "register_hook")
+
+_FORM = frozenset("shape size device dtype ndim dim".split())
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,36 @@ def fillings(code: ast.AST, given: set[str]) -> Iterator[Filling]:
     shared = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
     stored = {node.id for node in nodes if isinstance(node, ast.Name) and is_stored(node)} - shared
     own = given | stored
+    made, computed = _made_of(nodes, given, reads), _made_of(nodes, given, _content)
     for node in nodes:
         for target, value, grows in _put(node):
-            if value is not None and not own.isdisjoint(reads(value)):
+            if value is not None and not (made if grows else computed).isdisjoint(reads(value)):
                 is_item = isinstance(target, (ast.Attribute, ast.Subscript)) or isinstance(node, ast.Call)
                 for place in place_of(target):
                     if root_of(place) not in own if is_item else place in shared:
                         yield Filling(node, place, grows)
+
+
+def _made_of(nodes: list[ast.AST], given: set[str], read_by: Callable[[ast.AST], set[str]]) -> set[str]:
+    """Some names, and those that are given something of what they hold."""
+    pairs = [(writes(node), read_by(node.value)) for node in nodes if isinstance(node, _ASSIGNMENTS) and node.value]
+    pairs += [(writes(node.target), read_by(node.iter)) for node in nodes if isinstance(node, (ast.For, ast.AsyncFor))]
+    found = set(given)
+    while more := {name for made, read in pairs if read & found for name in made} - found:
+        found |= more
+    return found
+
+
+def _content(node: ast.AST) -> set[str]:
+    """The names that are read for what they hold, and not for how large that is: `x.shape`, `x.size(0)`, `len(x)`."""
+    asked = {
+        name
+        for inner in walk(node)
+        if (isinstance(inner, ast.Attribute) and inner.attr in _FORM)
+        or (isinstance(inner, ast.Call) and ast.unparse(inner.func) == "len")
+        for name in walk(inner)
+    }
+    return {n.id for n in walk(node).of(ast.Name) if isinstance(n.ctx, ast.Load) and n not in asked}
 
 
 def _put(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None, bool]]:

@@ -100,6 +100,10 @@ USED = {
         "step": "loss = loss + sum(kept); kept.clear()",
     },
     "of a model": {"inside": "self.h = h", "step": "loss = loss + layer.h.mean()"},
+    "by what the layer is": {
+        "inside": "rows, size = x.shape; eye = torch.eye(size); self.h = self.weight @ eye",
+        "after": "print(layer.h.sum())",
+    },
     "a count of calls": {"inside": "self.calls += 1", "after": "print(layer.calls)"},
     "by nobody": {"inside": "self.sums.append(h.sum().item())"},
     "in the hook alone": {"hook": "layer.register_forward_hook(lambda l, i, o: print(o.shape[1]))"},
