@@ -171,10 +171,25 @@ def _behind(partial: ast.Call, arguments: Arguments) -> Handed:
     return Handed(by, None, (*partial.args[1:], *args), (*bound, *keywords), often)
 
 
+def _replace(state: State, arguments: Arguments, frame: Frame) -> Values:
+    """`dataclasses.replace(old, rate=0.1)`: another object of its class, made of the fields of the old one."""
+    found: Values = NOTHING
+    for value in in_order(bounded(arguments.at(0, "obj"))):
+        if not isinstance(value.unit, Class) or value.origin is None or value.role is Role.CLASS:
+            continue
+        kept = {name: state.load(value.origin, name) for name in records.fields_of(state, value.unit) or ()}
+        passed = Arguments(arguments.node, [], {**kept, **arguments.named}, NOTHING, arguments.others)
+        passed.site = arguments.site
+        found |= _instantiate(state, value.unit, passed, frame)
+    return found or unknown(arguments.node, arguments)
+
+
 _CALLING: dict[str, Callable[[State, Arguments, Frame], Values]] = {
     "builtins.map": _map,
     "builtins.filter": _filter,
     "collections.defaultdict": _default_dict,
+    "copy.replace": _replace,
+    "dataclasses.replace": _replace,
     "functools.partial": _partial,
 }
 
@@ -204,10 +219,24 @@ def _instantiate(state: State, cls: Class, arguments: Arguments, frame: Frame) -
             enter(state, Value(Role.METHOD, unit=member.unit, receiver=made), arguments, frame)
     if not init and (fields := records.fields_of(state, cls)) is not None:
         records.construct(state, fields, arguments, ordered=made.role is Role.CONTAINER)
-        invoke(state, made, "__post_init__")
+        _set_up(state, made, cls, arguments, frame)
     if made.role in _OVER:
         state.store(node, OVER, arguments.at(*_OVER[made.role]))
     return others | {made}
+
+
+def _set_up(state: State, made: Value, cls: Class, arguments: Arguments, frame: Frame) -> None:
+    """Enter the `__post_init__` of a class that is made of fields: the constructor calls it that nobody has written."""
+    given = records.initial(state, cls, arguments)
+    inner = Arguments(arguments.node, [values for values, _ in given])
+    inner.site, inner.handed = arguments.site, Handed("dataclasses.dataclass", None, tuple(node for _, node in given))
+    for each in cls.mro():
+        for member in each.names.get("__post_init__", ()):
+            if isinstance(member.unit, Function):
+                member.unit.is_after_fields = True
+    for member in state.member(cls, "__post_init__"):
+        if isinstance(member.unit, Function):
+            enter(state, Value(Role.METHOD, unit=member.unit, receiver=made), inner, frame)
 
 
 def _by_new(state: State, cls: Class, arguments: Arguments, frame: Frame) -> Values:

@@ -30,8 +30,8 @@ def _key(unit: Function, parameter: str) -> str:
 
 
 def is_constructor(unit: object) -> TypeGuard[Function]:
-    """Whether a unit is an `__init__`."""
-    return isinstance(unit, Function) and unit.owner is not None and unit.name == "__init__"
+    """Whether a unit is an `__init__`, or what sets up an object whose fields are there."""
+    return isinstance(unit, Function) and unit.sets_up
 
 
 def keep_arguments(

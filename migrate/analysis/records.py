@@ -42,13 +42,30 @@ def fields_of(state: State, cls: Class) -> list[str] | None:
             return declared(base.origin)
     if not (cls.library_bases() & _BASES or _is_decorated(state, cls)):
         return None
-    found: dict[str, bool] = {}  # in the order in which they were first seen; whether the constructor takes them
+    return [name for name, field in _declared_in(state, cls).items() if _is_passed(field)]
+
+
+def _declared_in(state: State, cls: Class) -> dict[str, ast.AnnAssign]:
+    """The fields of a class and those above it, in the order in which they were first seen."""
+    found: dict[str, ast.AnnAssign] = {}
     for each in reversed(cls.mro()):
         if each is cls or each.library_bases() & _BASES or _is_decorated(state, each):
             for member in each.node.body:
                 if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
-                    found[member.target.id] = _is_passed(member)
-    return [name for name, is_passed in found.items() if is_passed]
+                    found[member.target.id] = member
+    return found
+
+
+def initial(state: State, cls: Class, arguments: Arguments) -> list[tuple[Values, ast.expr | None]]:
+    """What `__post_init__` is handed: the fields that are no more than that, each as it was passed."""
+    found: list[tuple[Values, ast.expr | None]] = []
+    named = {keyword.arg: keyword.value for keyword in arguments.node.keywords}
+    fields = _declared_in(state, cls)
+    for position, name in enumerate(fields_of(state, cls) or []):
+        if name in fields and any(_last(node) == "InitVar" for node in ast.walk(fields[name].annotation)):
+            written = dict(enumerate(arguments.node.args)).get(position, named.get(name))
+            found.append((arguments.at(position, name) or arguments.others, written))
+    return found
 
 
 def _is_passed(field: ast.AnnAssign) -> bool:

@@ -215,7 +215,7 @@ class Signatures:
             place = f"{self._facts.file(first).path}:{first.lineno}"
             why = f"not all of its callers are known: it is used as a value in {place}"
             yield Obstacle(unit.node, why, f"call {_called(unit)}() by its name")
-        is_method = unit.owner is not None and unit.name != "__init__"
+        is_method = unit.owner is not None and not unit.sets_up
         call = self._unread.get((is_method, _called(unit)))
         if call is not None and not (is_method and self._is_in_hand(unit.owner)):
             place = f"{self._facts.file(call).path}:{call.lineno}"
@@ -286,7 +286,7 @@ class Signatures:
 
     def _overriding(self, unit: Function) -> Iterator[Function]:
         """The methods that a method overrides or that override it."""
-        if unit.owner is None or unit.name == "__init__":
+        if unit.owner is None or unit.sets_up:
             return
         for other in self._methods.get(unit.name, ()):
             if other.owner is not None and unit.owner.is_related(other.owner):

@@ -325,7 +325,7 @@ class Singles:
     def _made_by(self, site: ast.Call) -> ast.Call | None:
         """The one call that makes an object in whose `__init__` a call stands."""
         unit = self._facts.unit(site)
-        calls = self._facts.callers(unit) if isinstance(unit, Function) and unit.name == "__init__" else []
+        calls = self._facts.callers(unit) if isinstance(unit, Function) and unit.sets_up else []
         return calls[0].node if len(calls) == 1 and calls[0].handed is None else None
 
     def _lead_apart(self, one: ast.Call, other: ast.Call) -> bool:
@@ -347,7 +347,7 @@ class Singles:
     def _is_either_above(self, one: ast.Call, other: ast.Call, depth: int) -> bool:
         """Whether all calls that lead to one of two calls in different functions exclude the other."""
         unit = self._facts.unit(one)
-        calls = self._facts.callers(unit) if isinstance(unit, Function) and unit.name == "__init__" else []
+        calls = self._facts.callers(unit) if isinstance(unit, Function) and unit.sets_up else []
         return depth > 0 and bool(calls) and all(self._is_either(call.node, other, depth - 1) for call in calls)
 
 

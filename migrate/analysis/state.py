@@ -233,7 +233,7 @@ class State:
             return True
         if any(call.caller is unit.original for call in unit.original.calls.values()):
             return False  # it calls itself
-        if unit.name == "__init__" and unit.positional:
+        if unit.sets_up and unit.positional:
             if any(value.origin is owner for value in unit.parameters.get(unit.positional[0].arg, NOTHING)):
                 return True
         home = self.homes.get(owner)

@@ -135,11 +135,17 @@ class Function:
     is_maker: bool | None = None  # whether it gives what it has made; None: not known yet
     hands_names: set[str] = field(default_factory=set)  # parameters it hands on to what calls by a name (see `hooks`)
     is_mixed: bool = False  # whether calls of it are not told apart that give it such a name
+    is_after_fields: bool = False  # a `__post_init__`, which the call of a class that is made of fields enters
 
     @property
     def name(self) -> str:
         """The name it was defined under."""
         return getattr(self.node, "name", "<lambda>")
+
+    @property
+    def sets_up(self) -> bool:
+        """Whether it runs when an object is made, before all other methods."""
+        return self.owner is not None and (self.name == "__init__" or self.original.is_after_fields)
 
     @property
     def original(self) -> Function:
@@ -269,6 +275,12 @@ class Class:
         """A class attribute or method, through the bases of the project."""
         return next((cls.names[name] for cls in self.mro() if name in cls.names), NOTHING)
 
+    def constructors(self) -> list[Function]:
+        """What a call of it enters: an `__init__`, or a `__post_init__` if it is made of fields."""
+        inits = self.lookup("__init__") or self.lookup("__post_init__")
+        units = [value.unit for value in inits if isinstance(value.unit, Function)]
+        return sorted((unit for unit in units if unit.sets_up), key=lambda unit: (unit.module.path, unit.node.lineno))
+
     def library_bases(self) -> frozenset[str]:
         """The dotted names of the library classes it derives from, directly or not."""
         if self._libraries is None:
@@ -299,18 +311,16 @@ def _classes(values: Values) -> list[Class]:
     return sorted(found, key=lambda cls: (cls.module.path, cls.node.lineno))
 
 
-#: The methods that a call of a class, and of its object, enters.
-_ENTERED = {Role.CLASS: "__init__", Role.INSTANCE: "__call__"}
-
-
 def entered(called: Values) -> tuple[Function, ...]:
     """The functions, constructors and `__call__` that a call of some values may enter, in the order of their files."""
     found: dict[Function, None] = {}
     for value in called:
         if isinstance(value.unit, Function):
             found[value.unit] = None
-        elif isinstance(value.unit, Class) and value.role in _ENTERED:
-            members = value.unit.lookup(_ENTERED[value.role])
+        elif isinstance(value.unit, Class) and value.role is Role.CLASS:
+            found.update(dict.fromkeys(value.unit.constructors()))
+        elif isinstance(value.unit, Class) and value.role is Role.INSTANCE:
+            members = value.unit.lookup("__call__")
             found.update((member.unit, None) for member in members if isinstance(member.unit, Function))
     return tuple(sorted(found, key=lambda unit: (unit.module.path, unit.node.lineno, unit.node.col_offset)))
 

@@ -33,6 +33,7 @@ from migrate.programs.evaluation.passes import (
 )
 from migrate.programs.home.access import Access
 from migrate.programs.home.around import around
+from migrate.programs.home.closed import closed
 from migrate.programs.home.given import kept_given
 from migrate.programs.home.looks import below_prepare
 from migrate.programs.home.naming import Named
@@ -301,6 +302,7 @@ def _unprepared(
     """What goes on with raw objects, must not get the prepared ones, or would be saved with them."""
     yield from kept(facts, loops, program, prepared, units, stages)
     yield from asked_and_run(facts, program, units, stages)
+    yield from closed(facts, program)
     yield from saved_whole(facts, program)
 
 

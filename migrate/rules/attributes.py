@@ -169,7 +169,7 @@ def _gives_back(facts: Facts, call: ast.Call) -> bool:
     units = facts.targets(call)
     returned = (node.value for unit in units for node in facts.own(unit) if isinstance(node, ast.Return))
     is_bare = all(isinstance(value, ast.Attribute) and value.attr == "module" for value in returned)
-    return bool(units) and not is_bare and not any(unit.name == "__init__" for unit in units)
+    return bool(units) and not is_bare and not any(unit.sets_up for unit in units)
 
 
 def _is_inside(conversion: Conversion, node: ast.AST) -> bool:

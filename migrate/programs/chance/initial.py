@@ -39,7 +39,7 @@ def draws_weights(facts: Facts, statement: ast.stmt, mine: Collection[ast.AST], 
 def draws_in(facts: Facts, call: ast.Call, mine: Collection[ast.AST], depth: int = _DEEPEST) -> bool:
     """Whether a call draws weights of some models: `nn.init.normal_(p)` in a loop over the parameters, too."""
     given = [*arguments(call), *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-    entered = [unit for unit in facts.targets(call) if unit.name != "__init__"]
+    entered = [unit for unit in facts.targets(call) if not unit.sets_up]
     parts = _names_of_parts(facts, call, mine)
     if any(root_name(node) in parts or _is_part(facts, node, mine) for node in given):
         handed = {value.unit for argument in call.args for value in facts.values(argument)}  # `net.apply(draw)`

@@ -14,7 +14,7 @@ from migrate.analysis.known import same as known
 from migrate.analysis.roles import FROM_LOADER, Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.analysis.texts import text_of
-from migrate.analysis.units import Class, Function
+from migrate.analysis.units import Class
 from migrate.programs.chance.seeds import GENERATOR, is_given, samples_rows
 from migrate.programs.reach.callees import reached
 from migrate.programs.values.fillings import Fillings
@@ -152,8 +152,8 @@ class _Walk:
         """All that a data set of the project does when it is made, and when a program tells it to draw anew."""
         units = (value.unit for value in self._facts.values(call) if value.origin is call)
         classes = [unit for unit in units if isinstance(unit, Class)]
-        makers = [member.unit for cls in classes for member in cls.lookup("__init__")]
+        makers = [maker for cls in classes for maker in cls.constructors()]
         methods = (unit for unit in self._facts.functions if unit.owner in classes and unit not in self._each)
         makers += [unit for unit in methods if self._facts.callers(unit)]
-        for unit in reached(self._facts, (unit for unit in makers if isinstance(unit, Function))):
+        for unit in reached(self._facts, makers):
             yield from self._facts.own(unit).of(ast.Call)

@@ -75,9 +75,9 @@ def _made(facts: Facts, call: ast.Call) -> Iterator[Function]:
 
 def _own_constructor(start: Unit | None) -> Iterator[Function]:
     """The constructor of the object whose method makes the accelerator, in whatever line that is made."""
-    if isinstance(start, Function) and start.owner is not None and start.name != "__init__":
+    if isinstance(start, Function) and start.owner is not None and not start.sets_up:
         yield from _constructors(start.owner)
 
 
 def _constructors(cls: Class) -> Iterator[Function]:
-    return (value.unit for value in cls.lookup("__init__") if isinstance(value.unit, Function))
+    return iter(cls.constructors())

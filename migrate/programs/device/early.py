@@ -122,7 +122,7 @@ def _is_above(conversion: Conversion, call: Call, made: set[ast.AST]) -> bool:
     entering = conversion.facts.callers(preparing) if isinstance(preparing, Function) else []
     return (
         isinstance(call.caller, Function)
-        and call.caller.name == "__init__"
+        and call.caller.sets_up
         and [each.caller for each in entering] == [call.caller]
         and line_of(call.node) < line_of(entering[0].node)
         and not any(True for _ in conversion.facts.tree(call.node).loops(call.node))

@@ -36,7 +36,7 @@ def is_placed_by_object(facts: Facts, program: Program, placement: Placement, us
 
 def _made_below(facts: Facts, start: Function, use: Use) -> ast.Call | None:
     """The one call that makes the object, where it stands below a move, in its block or deeper."""
-    if start.name != "__init__" or start.owner is None:
+    if not start.sets_up or start.owner is None:
         return None
     calls = list(making(facts, start))
     if len(calls) != 1 or calls[0].caller is not use.unit:

@@ -273,7 +273,7 @@ def _in_models(facts: Facts, program: Program, following: Collection[int]) -> It
         if unit.owner is None or unit.module not in modules or not is_inside_model(facts, unit):
             continue
         for node in facts.own(unit):
-            if unit.name != "__init__":
+            if not unit.sets_up:
                 if isinstance(node, ast.Call) and id(node) not in following and _is_made(facts, node):
                     yield node
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):

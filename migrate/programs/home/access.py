@@ -214,14 +214,14 @@ class Access:
             return False
         is_same_class = home.owner in unit.owner.mro()
         # Set up in another method than __init__, the attribute is there only for what that method calls.
-        return is_same_class and (home.name == "__init__" or unit in self._called_from(home))
+        return is_same_class and (home.sets_up or unit in self._called_from(home))
 
     def _handed_holder(self, unit: Function, home: Unit) -> str | None:
         """The parameter of a function that cannot be given another, where it is always the object which has it.
 
         `on_epoch_end(self, trainer)` is called by `getattr(callback, name)(self)`: `trainer.accelerator`.
         """
-        if not isinstance(home, Function) or home.name != "__init__" or home.owner is None:
+        if not isinstance(home, Function) or not home.sets_up or home.owner is None:
             return None
         for parameter in unit.positional[1:] if unit.has_object else unit.positional:
             given = unit.parameters.get(parameter.arg, frozenset())

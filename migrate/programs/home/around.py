@@ -44,7 +44,7 @@ class Holder:
 def around(facts: Facts, program: Program, units: Container[Unit]) -> dict[Unit, Holder]:
     """The units around the object, outside of the program's own, by the name that it has in each."""
     start = program.start
-    if not isinstance(start, Function) or start.owner is None or start.name != "__init__":
+    if not isinstance(start, Function) or start.owner is None or not start.sets_up:
         return {}
     found: dict[Unit, Holder] = {}
     several = {*program.others, *(call.caller for other in program.others for call in _callers(facts, other))}
@@ -63,7 +63,7 @@ def around(facts: Facts, program: Program, units: Container[Unit]) -> dict[Unit,
 
 def is_around(facts: Facts, start: Unit, unit: Unit) -> bool:
     """Whether a unit makes the one object of which `start` is the `__init__`, under a name."""
-    if not isinstance(start, Function) or start.owner is None or start.name != "__init__":
+    if not isinstance(start, Function) or start.owner is None or not start.sets_up:
         return False
     calls = list(making(facts, start))
     return len(calls) == 1 and calls[0].caller is unit and _named(facts, calls[0]) is not None
@@ -78,7 +78,7 @@ def making(facts: Facts, start: Function) -> Iterator[Call]:
     """The calls that make an object of the class, or of one derived from it."""
     for call in facts.callers(start):
         unit = call.caller
-        if isinstance(unit, Function) and unit.name == "__init__" and _is_derived(unit.owner, start.owner):
+        if isinstance(unit, Function) and unit.sets_up and _is_derived(unit.owner, start.owner):
             yield from facts.callers(unit)
         else:
             yield call

@@ -79,7 +79,7 @@ def _is_made_at_times(facts: Facts, home: Home) -> bool:
 
 def _handed_by_module(facts: Facts, home: Home, wanted: Wanted) -> bool:
     """Whether an `__init__` would prepare a loader of its module, which hands it on itself."""
-    if not isinstance(home.start, Function) or home.start.name != "__init__":
+    if not isinstance(home.start, Function) or not home.start.sets_up:
         return False
     names = {named.target for named in home.named(facts, Role.LOADER, wanted.loaders) if named.module is not None}
     own = facts.own(home.start.module)

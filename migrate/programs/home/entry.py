@@ -32,7 +32,7 @@ def is_there(facts: Facts, unit: Unit, targets: Collection[str]) -> bool:
     for method in _leading(facts, unit):
         way = _Way(facts, unit)
         if way.enters(method) and (missing := wanted - way.held):
-            if method.name == "__init__" or any(_is_set_by(facts, method, name) for name in missing):
+            if method.sets_up or any(_is_set_by(facts, method, name) for name in missing):
                 return False
     return True
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.units import Class, Function
+from migrate.analysis.units import Class
 from migrate.programs.home.passing import is_passing
 from migrate.programs.reach.entry_files import is_guarded_beside
 
@@ -60,6 +60,6 @@ def _with_their_own(facts: Facts, found: Iterable[ast.AST], key: str) -> Iterato
     for origin in found:
         for holder in (each for each, held in facts.singles.holders(origin) if held == key):
             classes = [value.unit for value in facts.values(holder) if value.origin is holder]
-            inits = [value.unit for cls in classes if isinstance(cls, Class) for value in cls.lookup("__init__")]
-            if any(isinstance(init, Function) and facts.singles.is_made_in(init, origin) for init in inits):
+            inits = [init for cls in classes if isinstance(cls, Class) for init in cls.constructors()]
+            if any(facts.singles.is_made_in(init, origin) for init in inits):
                 yield holder

@@ -93,7 +93,7 @@ def _nearest(facts: Facts, wanted: Wanted) -> Unit | None:
 def making_their_own(facts: Facts, wanted: Wanted) -> str | None:
     """The class of several models that make their optimizers in their `__init__`."""
     for unit in {facts.unit(facts.source(origin)) for origin in wanted.optimizers}:
-        if isinstance(unit, Function) and unit.owner is not None and unit.name == "__init__" and unit.positional:
+        if isinstance(unit, Function) and unit.owner is not None and unit.sets_up and unit.positional:
             mine = origins(unit.parameters.get(unit.positional[0].arg, frozenset()), Role.MODEL) & wanted.models
             if len(mine) > 1 or any(_is_repeated(facts, origin) for origin in mine):
                 return unit.owner.node.name

@@ -201,7 +201,8 @@ def _started(facts: Facts, unit: Unit, given: list[Named], by_key: frozenset[ast
             init = _constructor(start)
             return None if init is None else Home(unit, init, is_wide=True, by_key=by_key)
         if isinstance(start, Module) or not _is_handed(facts, start, mine):
-            return Home(unit, start, entry, is_wide=True, by_key=by_key)
+            made = _first_init(facts, unit) if start is unit else start
+            return Home(unit, made, entry, is_wide=True, by_key=by_key)
         callers = facts.callers(start)
         above = {id(call.caller): call.caller for call in callers}
         if len(above) != 1 or any(call.handed is not None for call in callers):
@@ -217,12 +218,13 @@ def _is_handed(facts: Facts, unit: Function, mine: set[ast.AST]) -> bool:
     return any(holding(facts, values, *_OBJECTS) & mine for name, values in unit.parameters.items() if name != own)
 
 
+_CONSTRUCTORS = ("__post_init__", "__init__")
 _OBJECTS = (Role.MODEL, Role.OPTIMIZER, Role.LOADER)
 
 
 def _is_held(facts: Facts, unit: Function, mine: set[ast.AST]) -> bool:
     """Whether a method finds one of the objects in its own object."""
-    if (itself := unit.itself) is None or unit.name == "__init__":
+    if (itself := unit.itself) is None or unit.sets_up:
         return False
     return any(
         origins(held, *_OBJECTS) & mine
@@ -237,7 +239,7 @@ def _first_init(facts: Facts, unit: Unit) -> Unit:
 
     A base has the accelerator for all that are derived from it: where one of them is set up otherwise, it has none.
     """
-    if not isinstance(unit, Function) or unit.name != "__init__" or is_inside_model(facts, unit):
+    if not isinstance(unit, Function) or not unit.sets_up or is_inside_model(facts, unit):
         return unit
     first = _constructor(unit)
     if first is None or not facts.is_editable(first):
@@ -252,7 +254,7 @@ def maker(facts: Facts, unit: Unit, trains: Collection[Unit]) -> Function | None
 
     `fit()` calls `self.build()` where there is no model yet: what `build()` prepares is there for its callers, too.
     """
-    if not isinstance(unit, Function) or unit.owner is None or unit.itself is None or unit.name == "__init__":
+    if not isinstance(unit, Function) or unit.owner is None or unit.itself is None or unit.sets_up:
         return None
     init = _constructor(unit)
     if init is None or not facts.is_editable(init) or units_from(facts, unit).issuperset(trains):
@@ -269,6 +271,6 @@ def _classes_of(unit: Unit) -> list[Class]:
 def _constructor(unit: Function) -> Function | None:
     """The first `__init__` that sets up a method's object: that of the base, which runs before all else."""
     assert unit.owner is not None
-    inits = [value.unit for cls in unit.owner.mro() for value in cls.names.get("__init__", ())]
-    entered = [init for init in inits if isinstance(init, Function) and init.calls]
+    inits = [value.unit for cls in unit.owner.mro() for name in _CONSTRUCTORS for value in cls.names.get(name, ())]
+    entered = [init for init in inits if isinstance(init, Function) and init.sets_up and init.calls]
     return entered[-1] if entered else None

@@ -265,7 +265,7 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
             if role is Role.LOADER and any(_is_begun(facts, held, found) for held in holding):
                 continue
             if is_attribute_there(facts, key, role, found) or is_asked(facts, unit, owner, key):
-                made = facts.once(_Below)[unit].get(key) if _sets_up(unit, owner) else statements
+                made = _made_with(facts, unit, key) if _sets_up(unit, owner) else statements
                 if made is not None:
                     yield Named(f"{owner}.{key}", role, frozenset(found), made, module, holders)
 
@@ -273,6 +273,20 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
 def _sets_up(unit: Unit, owner: str) -> bool:
     """Whether a name is that of the object which an `__init__` sets up."""
     return is_constructor(unit) and owner == "self"
+
+
+def _made_with(facts: Facts, unit: Unit, key: str) -> tuple[ast.stmt, ...] | None:
+    """The statements of a constructor by which its object is given an attribute; none for a field: that is there."""
+    assert is_constructor(unit)
+    is_there = key in _fields(unit) and f"self.{key}" not in _set_later(facts, unit)
+    return facts.once(_Below)[unit].get(key, () if is_there else None)
+
+
+def _fields(init: Function) -> set[str]:
+    """The fields that an object has when its `__post_init__` begins."""
+    classes = init.owner.mro() if init.is_after_fields and init.owner is not None else []
+    declared = (node.target for cls in classes for node in cls.node.body if isinstance(node, ast.AnnAssign))
+    return {target.id for target in declared if isinstance(target, ast.Name)}
 
 
 class _Below(dict["Unit", "Mapping[str, tuple[ast.stmt, ...]]"]):

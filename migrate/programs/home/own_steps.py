@@ -33,7 +33,7 @@ def of_layers(facts: Facts, wanted: Wanted, training: Sequence[LoopFact]) -> Hom
         return None
     bare = replace(wanted, models=set())
     home = find(facts, bare)
-    if home is None or not isinstance(home.unit, Function) or home.unit.name != "__init__" or home.is_wide:
+    if home is None or not isinstance(home.unit, Function) or not home.unit.sets_up or home.is_wide:
         return None
     start: Unit = home.unit
     loops = {loop.unit for loop in training}

@@ -24,7 +24,7 @@ _SAVING = frozenset("pickle.dump pickle.dumps cloudpickle.dump dill.dump joblib.
 def saved_whole(facts: Facts, program: Program) -> Iterator[Refusal]:
     """Where the object of a home that is its `__init__` is saved, in whatever file."""
     home = program.home
-    owner = home.owner if isinstance(home, Function) and home.name == "__init__" else None
+    owner = home.owner if isinstance(home, Function) and home.sets_up else None
     if owner is None:
         return
     for use in facts.calls_anywhere:

@@ -37,7 +37,7 @@ _KEPT = (Role.MODEL, Role.LOADER)
 def after_setting_up(facts: Facts, program: Program) -> frozenset[Unit]:
     """The units that run when such an object is set up, with what they call; empty: the home is no such method."""
     home, start = program.home, program.start
-    if not isinstance(home, Function) or not isinstance(start, Function) or start.name != "__init__":
+    if not isinstance(home, Function) or not isinstance(start, Function) or not start.sets_up:
         return frozenset()
     if home.owner is None or home.owner is not start.owner:
         return frozenset()

@@ -83,7 +83,7 @@ class Effects:
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        if unit.owner is not None and (own or unit.name == "__init__"):
+        if unit.owner is not None and (own or unit.sets_up):
             fresh |= {parameter.arg for parameter in unit.positional[:1]}  # what it sets up is being made
         shared = {name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
         for node in nodes:

@@ -107,7 +107,7 @@ def _changed(facts: Facts, node: ast.AST) -> ast.expr | None:
 
 def _changes_itself(facts: Facts, unit: Unit) -> bool:
     """Whether a method of a model, other than the one that makes it, gives that another layer."""
-    if not isinstance(unit, Function) or unit.itself is None or unit.name == "__init__":
+    if not isinstance(unit, Function) or unit.itself is None or unit.sets_up:
         return False
     changed = (_changed(facts, node) for node in facts.own(unit) if isinstance(node, ast.Assign))
     is_model = is_inside_model(facts, unit)

@@ -116,7 +116,7 @@ def units_from(facts: Facts, *starts: Unit, also_left: bool = False) -> set[Unit
     found: set[Unit] = set()
     waiting: list[Unit] = [*starts]
     for unit in starts:
-        if isinstance(unit, Function) and unit.owner is not None and unit.name == "__init__":
+        if isinstance(unit, Function) and unit.owner is not None and unit.sets_up:
             waiting += [f for f in facts.functions if f.owner is not None and f.owner.is_related(unit.owner)]
     while waiting:
         unit = waiting.pop()

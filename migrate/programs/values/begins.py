@@ -128,8 +128,7 @@ def _begins_with_call(facts: Facts, node: ast.AST, name: str, depth: int) -> boo
 def _is_made_with(facts: Facts, method: Unit, name: str) -> bool:
     """Whether the object of a method gets an attribute when it is made."""
     owner = method.owner if isinstance(method, Function) else None
-    made = owner.lookup("__init__") if owner is not None else ()
-    units = [value.unit for value in made if isinstance(value.unit, Function)]
+    units = owner.constructors() if owner is not None else []
     given = [node for unit in units for node in facts.own(unit) if isinstance(node, (ast.Assign, ast.AnnAssign))]
     mine = [node for node in given if sets(node, name)]
     return bool(mine) and _are_constant(mine)

@@ -118,8 +118,8 @@ def _makes_its_object(facts: Facts, program: Program, unit: Function, caller: Un
     home = program.home
     if not isinstance(home, Function) or home.owner is None or unit.owner is None or not unit.has_object:
         return False
-    makers = [home] if home.name == "__init__" else [call.caller for call in facts.callers(home)]
-    if not makers or any(getattr(each, "name", "") != "__init__" for each in makers) or unit in (home, *makers):
+    makers = [home] if home.sets_up else [call.caller for call in facts.callers(home)]
+    if not makers or not all(isinstance(each, Function) and each.sets_up for each in makers) or unit in (home, *makers):
         return False
     owner = caller.owner if isinstance(caller, Function) else None
     return unit.owner.is_related(home.owner) and not (owner is not None and owner.is_related(home.owner))
