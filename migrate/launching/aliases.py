@@ -25,6 +25,11 @@ _GOES_ON = frozenset("zip enumerate reversed sorted list tuple iter".split())  #
 _OWN = frozenset({"items", "values", "get", "setdefault"})
 
 
+def changed_in_place(nodes: Sequence[ast.AST]) -> set[str]:
+    """The names of what some code changes in place."""
+    return {name for node in nodes for each in ast.walk(node) for name in _changed(each)}
+
+
 def changed_by_part(nodes: Sequence[ast.AST]) -> set[str]:
     """The names of what some code changes by names that it gives to parts of them."""
     inner = [each for node in nodes for each in ast.walk(node)]

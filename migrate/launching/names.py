@@ -77,6 +77,25 @@ def reached(names: Iterable[str], uses: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
+def constants(cells: Iterable[ast.stmt], body: Iterable[ast.stmt]) -> set[str]:
+    """Names that cells only ever give numbers and texts, and that a body of code leaves as they are."""
+    given_to: dict[str, list[ast.AST | None]] = {}
+    for node in cells:
+        value = node.value if isinstance(node, ast.Assign) else None
+        for name in bound([node]):
+            given_to.setdefault(name, []).append(value)
+    plain = {name for name, values in given_to.items() if all(_is_plain(value) for value in values)}
+    return plain - bound(body)
+
+
+def _is_plain(node: ast.AST | None) -> bool:
+    if isinstance(node, ast.Tuple):
+        return all(map(_is_plain, node.elts))
+    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
+        return all(_is_plain(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+    return isinstance(node, ast.Constant)
+
+
 # --- what must be there before --------------------------------------------------------------------------------------
 
 

@@ -29,12 +29,14 @@ from migrate.launching import attributes
 from migrate.launching.aliases import changed_by_part
 from migrate.launching.captured import Prepared, captured, held
 from migrate.launching.imported import LAUNCHER, imported
-from migrate.launching.names import bound, mentioned, needed, reached, touched
+from migrate.launching.names import bound, constants, given, mentioned, needed, reached, touched
 from migrate.launching.opened import begun, opened
 from migrate.launching.own_device import brought
+from migrate.launching.prepared import Part, containers, is_changed, parts
 from migrate.launching.quiet import lines_of_quiet, without_voices
 from migrate.launching.refusal import NotStarted
 from migrate.launching.removed import removed
+from migrate.launching.same import stays
 from migrate.launching.shown import shown
 from migrate.launching.text import INDENT, replaced
 from migrate.launching.view import Region, View
@@ -140,10 +142,12 @@ class _Start:
     def _trains(self) -> bool:
         return any(isinstance(n, ast.Attribute) and n.attr in ("backward", "step") for n in self._nodes())
 
+    def _code(self) -> list[ast.stmt]:
+        """What the region runs, as far as it is in the notebook."""
+        return [*self._statements, *(n for name, n in self._view.definitions.items() if name in self._reach)]
+
     def _nodes(self) -> Iterable[ast.AST]:
-        """All code that the region runs, as far as it is in the notebook."""
-        definitions = [node for name, node in self._view.definitions.items() if name in self._reach]
-        return [inner for node in (*self._statements, *definitions) for inner in ast.walk(node)]
+        return [inner for node in self._code() for inner in ast.walk(node)]
 
     # --- what each process needs ------------------------------------------------------------------------------------
 
@@ -151,7 +155,8 @@ class _Start:
         above = [node for node in self._view.setup if first_line(node) < first_line(self._statements[0])]
         found = []
         for number, node in enumerate(above):
-            again = {name for other in above[number + 1 :] if self._view.is_prepare(other) for name in bound([other])}
+            later = (other for other in above[number + 1 :] if self._view.is_prepare(other))
+            again = {part.text for other in later for part in parts(other) or ()}
             if node in self._view.seeds:
                 continue
             if node is self._view.maker or (isinstance(node, ast.If) and self._is_wanted(node)):
@@ -171,31 +176,32 @@ class _Start:
         """The call for what the region uses, and what no later call prepares; empty where that is nothing."""
         assert isinstance(node, ast.Assign)
         assert isinstance(node.value, ast.Call)
-        target, call = node.targets[0], node.value
-        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        call, listed = node.value, parts(node)
         placements = [keyword.value.elts for keyword in call.keywords if isinstance(keyword.value, ast.List)]
-        is_plain = len(placements) == len(call.keywords)
-        if not is_plain or [ast.unparse(p) for p in parts] != [ast.unparse(a) for a in call.args]:
+        if listed is None:
+            what = f"`{ast.unparse(node.targets[0])}` is prepared, and is no plain name"
+            raise self._refused(what, _INSIDE, node)
+        if len(placements) < len(call.keywords) or [part.text for part in listed] != list(map(ast.unparse, call.args)):
             raise self._refused("what is prepared has no name of its own", _INSIDE, node)
-        if not all(isinstance(part, ast.Name) for part in parts):
-            raise self._refused(f"`{ast.unparse(target)}` is prepared, and is no plain name", _INSIDE, node)
-        names = [ast.unparse(part) for part in parts]
-        wanted = [name for name in names if name in self._reach and name not in again]
+        wanted = [part for part in listed if part.name in self._reach and part.text not in again]
         self._check_rebound(node, wanted)
-        if len(wanted) == len(names):
+        if len(wanted) == len(listed):
             return self._view.text.source(node)
-        listed, given = ", ".join(wanted), [*wanted]
+        texts = [part.text for part in wanted]
+        passed = [*texts]
         for keyword, placed in zip(call.keywords, placements, strict=True):  # one place for each that is prepared
-            own = (each for name, each in zip(names, placed, strict=True) if name in wanted)
-            given.append(f"{keyword.arg}=[{', '.join(map(ast.unparse, own))}]")
-        return f"{listed} = {ast.unparse(call.func)}({', '.join(given)})" if wanted else ""
+            own = (each for part, each in zip(listed, placed, strict=True) if part in wanted)
+            passed.append(f"{keyword.arg}=[{', '.join(map(ast.unparse, own))}]")
+        return f"{', '.join(texts)} = {ast.unparse(call.func)}({', '.join(passed)})" if wanted else ""
 
-    def _check_rebound(self, node: ast.Assign, names: Sequence[str]) -> None:
+    def _check_rebound(self, node: ast.Assign, wanted: Sequence[Part]) -> None:
         """A name that is another object by now would be prepared in the place of the first."""
         inside = {other for region in self._view.regions for other in region.statements}
         for other in self._view.cells:
             if first_line(node) < first_line(other) < first_line(self._statements[0]) and other not in inside:
-                if other not in self._view.setup and (again := bound([other]) & set(names)):
+                if other in self._view.setup:
+                    continue
+                if again := {part.name for part in wanted} & (bound([other]) | (given([other]) & containers([node]))):
                     raise self._refused(f"`{min(again)}` is given another value after it is prepared", _INSIDE, other)
 
     def _above(self, below: ast.stmt | None = None) -> list[ast.stmt]:
@@ -207,7 +213,7 @@ class _Start:
         """The names that are prepared above, each with the first statement that does."""
         above = [node for node in self._view.setup if self._view.is_prepare(node)]
         above = [node for node in above if first_line(node) < first_line(self._statements[-1])]
-        return {name: node for node in reversed(above) for name in bound([node])}
+        return {part.name: node for node in reversed(above) for part in parts(node) or ()}
 
     def _read(self) -> set[str]:
         """The names of which the cell reads the value from before, but for what is prepared."""
@@ -236,7 +242,7 @@ class _Start:
                 raise self._refused(
                     what, "Hand it over where it is called, or convert without --notebook-launcher.", node
                 )
-        loaders = {name for name in prepared if Role.LOADER in self._roles(name)}
+        loaders = {name for name in prepared if Role.LOADER in self._roles(name)} | containers(prepared.values())
         first = min(prepared.values(), key=first_line)
         read = {name for name in self._read() if not self._roles(name) or not self._roles(name) <= _BESIDE}
         found = captured(self._view, self._above(first), Prepared(frozenset(prepared), frozenset(loaders)), read)
@@ -261,14 +267,25 @@ class _Start:
         for name, node in definitions.items():
             changed |= (touched([node]) | changed_by_part([node])) & self._view.uses[name]
         read = needed(later, self._view.uses) & changed
-        apart = {*self._view.definitions, *self._view.bound_to_processes.names, *self._view.devices, *self._constants()}
-        apart |= self._view.modules.keys()
+        apart = {
+            *self._view.definitions,
+            *self._view.bound_to_processes.names,
+            *self._view.devices,
+            *constants(self._view.cells, self._body),
+        }
+        apart |= self._view.modules.keys() | self._unchanged(needed(later, self._view.uses))
         found = sorted(name for name in read - apart if not self._roles(name) or not self._roles(name) <= _NOT_WANTED)
         made, had = bound(self._statements), bound(self._above())
         for name in sorted(read - apart & made):
             if self._roles(name) & {Role.OPTIMIZER, Role.SCHEDULER} or name not in {*found, *had}:
                 what = f"`{name}` is made here, and later cells go on with it"
                 raise self._refused(what, "Make it in a cell above, or convert without --notebook-launcher.")
+            is_model = (
+                Role.MODEL in self._roles(name) and name in {*had, *self._prepared()} and not self._has_state(name)
+            )
+            if others := [each for each in read if is_model and self._roles(each) & {Role.OPTIMIZER, Role.SCHEDULER}]:
+                what = f"`{name}` is another object below, and `{min(others)}` goes on with the one from before"
+                raise self._refused(what, "Give it another name here, or convert without --notebook-launcher.")
         self._check_sent(opened(self._statements, found, self._roles))
         if found and self._view.package == "accelerate":
             listed = ", ".join(f"`{name}`" for name in found)
@@ -276,20 +293,18 @@ class _Start:
             raise self._refused(what, "Use --target runtime, or save it in this cell and load it in the later ones.")
         return found
 
-    def _constants(self) -> set[str]:
-        """Names that are only ever given numbers and texts, and not by the region."""
-        given: dict[str, list[ast.AST | None]] = {}
-        for node in self._view.cells:
-            value = node.value if isinstance(node, ast.Assign) else None
-            for name in bound([node]):
-                given.setdefault(name, []).append(value)
-        plain = {name for name, values in given.items() if all(_is_plain(value) for value in values)}
-        return plain - bound(self._body)
+    def _unchanged(self, read: Collection[str]) -> set[str]:
+        """The containers of what is prepared: the notebook's own hold what they did, and nothing more, below."""
+        found = containers(self._prepared().values())
+        for name in sorted(found.intersection(read)):
+            if is_changed(name, self._code(), self._view.definitions):
+                raise self._refused(f"`{name}` holds what is prepared, and may be given something else", _INSIDE)
+        return found
 
     def _has_state(self, name: str) -> bool:
         """Whether an object of the notebook stays what it is, and gets the state of the one that was trained."""
-        is_new = name in bound(self._statements)
-        return bool(self._roles(name)) and self._roles(name) <= _WITH_STATE and not is_new
+        is_same = stays(name, self._statements, self._view.definitions)
+        return bool(self._roles(name)) and self._roles(name) <= _WITH_STATE and is_same
 
     def _returned(self, name: str) -> list[str]:
         """What the function gives for a name."""
@@ -379,11 +394,3 @@ class _Start:
 
     def _refused(self, what: str, way_out: str, node: ast.stmt | None = None) -> NotStarted:
         return NotStarted(what, way_out, cell=self._region.cell if node is None else self._view.cells[node])
-
-
-def _is_plain(node: ast.AST | None) -> bool:
-    if isinstance(node, ast.Tuple):
-        return all(map(_is_plain, node.elts))
-    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
-        return all(_is_plain(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
-    return isinstance(node, ast.Constant)

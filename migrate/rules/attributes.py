@@ -34,7 +34,7 @@ from migrate.analysis.known.training import FLUENT, THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments, walk
 from migrate.analysis.units import Function, Module
-from migrate.programs.home.naming import stays_itself
+from migrate.programs.home.made_with import stays_itself
 from migrate.programs.output.lent import lent, stays
 from migrate.programs.output.patched import OF_WRAPPER, is_patching
 from migrate.programs.output.wrapped import asked_for_module, is_bare

@@ -12,16 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from migrate.analysis.construction import is_constructor
-from migrate.analysis.known.training import GIVES_ITSELF
 from migrate.analysis.roles import Role, Value, Values, origins
 from migrate.analysis.state import ELEMENT, MAPPING, MIXED
 from migrate.analysis.syntax import line_of, walk
 from migrate.analysis.units import Class, Function, Module, Unit, locals_of
 from migrate.programs.home.aliases import is_any_of_a_list, is_aside, other_names
 from migrate.programs.home.certain import is_asked, is_attribute_there, is_item_there, is_name_there
-from migrate.programs.home.entry import set_below
 from migrate.programs.home.holders import alike, is_alone
-from migrate.programs.reach.callees import leading, reached
+from migrate.programs.home.made_with import made_with, stays_itself
+from migrate.programs.reach.callees import leading
 from migrate.programs.values.handing_back import is_handed_back
 from migrate.programs.values.new_lists import is_new_list
 from migrate.programs.values.sources import received
@@ -177,17 +176,6 @@ def covers(named: tuple[Named, ...], wanted: set[ast.AST]) -> bool:
     return wanted <= {origin for name in named for origin in name.origins}
 
 
-def stays_itself(statement: ast.AST, target: str) -> bool:
-    """`model = model.eval()`, `model = model.apply(f)`: the object stays what it was."""
-    made = getattr(statement, "value", None)
-    return (
-        isinstance(made, ast.Call)
-        and isinstance(made.func, ast.Attribute)
-        and made.func.attr in GIVES_ITSELF
-        and ast.unparse(made.func.value) == target
-    )
-
-
 def _is_reachable(target: str, unit: Unit) -> bool:
     """A plain name, or an attribute of the object that an `__init__` sets up; `_ = model.to(device)` names nothing."""
     if target.isidentifier():
@@ -265,7 +253,7 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
             if role is Role.LOADER and any(_is_begun(facts, held, found) for held in holding):
                 continue
             if is_attribute_there(facts, key, role, found) or is_asked(facts, unit, owner, key):
-                made = _made_with(facts, unit, key) if _sets_up(unit, owner) else statements
+                made = made_with(facts, unit, key) if _sets_up(unit, owner) else statements
                 if made is not None:
                     yield Named(f"{owner}.{key}", role, frozenset(found), made, module, holders)
 
@@ -273,47 +261,6 @@ def _attributes(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:
 def _sets_up(unit: Unit, owner: str) -> bool:
     """Whether a name is that of the object which an `__init__` sets up."""
     return is_constructor(unit) and owner == "self"
-
-
-def _made_with(facts: Facts, unit: Unit, key: str) -> tuple[ast.stmt, ...] | None:
-    """The statements of a constructor by which its object is given an attribute; none for a field: that is there."""
-    assert is_constructor(unit)
-    is_there = key in _fields(unit) and f"self.{key}" not in _set_later(facts, unit)
-    return facts.once(_Below)[unit].get(key, () if is_there else None)
-
-
-def _fields(init: Function) -> set[str]:
-    """The fields that an object has when its `__post_init__` begins."""
-    classes = init.owner.mro() if init.is_after_fields and init.owner is not None else []
-    declared = (node.target for cls in classes for node in cls.node.body if isinstance(node, ast.AnnAssign))
-    return {target.id for target in declared if isinstance(target, ast.Name)}
-
-
-class _Below(dict["Unit", "Mapping[str, tuple[ast.stmt, ...]]"]):
-    """What each `__init__` has its object given by what it calls, and what no method gives it anew later."""
-
-    def __init__(self, facts: Facts) -> None:
-        super().__init__()
-        self._facts = facts
-
-    def __missing__(self, init: Unit) -> Mapping[str, tuple[ast.stmt, ...]]:
-        assert is_constructor(init)
-        later = _set_later(self._facts, init)
-        self[init] = {key: made for key, made in set_below(self._facts, init).items() if f"self.{key}" not in later}
-        return self[init]
-
-
-def _set_later(facts: Facts, init: Function) -> set[str]:
-    """The attributes that an object's methods give other objects once its `__init__` is over."""
-    assert init.owner is not None
-    inside = reached(facts, [init])
-    return {
-        binding.target
-        for unit in facts.functions
-        if unit.owner is not None and unit.owner.is_related(init.owner) and unit not in inside
-        for binding in facts.bindings_in(unit)
-        if not stays_itself(binding.statement, binding.target)
-    }
 
 
 def _holders(role: Role) -> tuple[Role, ...]:

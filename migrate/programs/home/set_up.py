@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Function
-from migrate.programs.home.naming import stays_itself
+from migrate.programs.home.made_with import stays_itself
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import raw_units, units_from
 from migrate.programs.reach.self_training import is_itself

@@ -70,3 +70,51 @@ def test_what_two_processes_train_comes_back(book, cells, printed):
 
     assert started.count(b"num_processes=2") == 2
     assert told == again
+
+
+BY_PHASE = (
+    """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(32, 4), torch.randn(32, 1))
+loaders = {"train": DataLoader(data, batch_size=SIZE), "val": DataLoader(data, batch_size=SIZE)}""",
+    """\
+def train_model(model, optimizer, epochs):
+    for epoch in range(epochs):
+        for phase in ["train", "val"]:
+            if phase == "train":
+                model.train()
+            else:
+                model.eval()
+            running = 0.0
+            for x, y in loaders[phase]:
+                x, y = x.to(device), y.to(device)
+                optimizer.zero_grad()
+                with torch.set_grad_enabled(phase == "train"):
+                    loss = torch.nn.functional.mse_loss(model(x), y)
+                    if phase == "train":
+                        loss.backward()
+                        optimizer.step()
+                running += loss.item() * len(x)
+            print(f"epoch {running / len(loaders[phase].dataset):.3f}")
+    return model""",
+    """\
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = torch.nn.Linear(4, 1).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)""",
+    "model = train_model(model, optimizer, 2)",
+    "model = train_model(model, optimizer, 1)",
+    'print(f"all {sum(p.sum().item() for p in model.parameters()):.3f}")',
+)
+
+
+def test_loaders_of_a_dictionary_are_shared_out_and_the_model_goes_on(book, printed):
+    whole = book(*(cell.replace("SIZE", "8") for cell in BY_PHASE), ids=True)
+    half = book(*(cell.replace("SIZE", "4") for cell in BY_PHASE), ids=True)
+    (change,) = run_text(half, "train.ipynb", Options(notebook_launcher=True)).changes
+    started = re.sub(rb"notebook_launcher\((\w+)\)", rb"notebook_launcher(\1, num_processes=2)", change.new)
+
+    assert started.count(b"num_processes=2") == 2
+    assert set(printed(started)) == set(printed(whole))

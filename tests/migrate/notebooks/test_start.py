@@ -1,7 +1,7 @@
 """`--notebook-launcher`: the cells that need several processes become functions that are started."""
 
 import json
-from textwrap import dedent
+from textwrap import dedent, indent
 
 import pytest
 
@@ -23,6 +23,8 @@ for x in loader:
     loss = model(x).sum()
     accelerator.backward(loss)
     optimizer.step()"""
+ITEMS = SETUP.replace("loader", "loaders['train']")
+STEP_ITEMS = STEP.replace("loader", "loaders['train']")
 ROLES = {"model": Role.MODEL, "optimizer": Role.OPTIMIZER, "loader": Role.LOADER, "writer": Role.WRITER}
 
 
@@ -41,6 +43,33 @@ def _started(*cells, package="runtime", original=None):
 
 def _module(cells):
     return "".join(f'"{MARK} {number}"\n{dedent(cell)}\n' for number, cell in enumerate(cells, 1))
+
+
+def test_items_of_a_dictionary_are_prepared_in_that_of_each_process():
+    first, second, third = _started(ITEMS, STEP_ITEMS, "print(len(loaders['train'].dataset))")
+
+    assert first == "from runtime import Accelerator, notebook_launcher\nlosses = []"
+    assert "    loaders['train'], model, optimizer = accelerator.prepare(loaders['train'], model, optimizer)" in second
+    assert "global model, optimizer\n" in second
+    assert second.endswith("\nnotebook_launcher(training)")
+    assert third == "print(len(loaders['train'].dataset))"
+
+
+FIT = "    for x in loader:\n        accelerator.backward(net(x))\n        optimizer.step()\n    return"
+GIVEN_BACK = {
+    "model = fit(model)": f"def fit(net, n=1):\n{FIT} net",
+    "n, model = fit(3, net=model)": f"def fit(n, net):\n    net = net.train()\n{FIT} n, net",
+}
+
+
+@pytest.mark.parametrize("call", GIVEN_BACK)
+def test_model_that_a_function_gives_back_is_the_notebooks_own(call):
+    """Another object would leave the notebook's optimizer with the one from before: nothing was trained below."""
+    _, _, third, fourth = _started(SETUP, GIVEN_BACK[call], call, call)
+
+    assert "accelerator.unwrap_model(model).state_dict(), model.training" in third
+    assert "model.load_state_dict(model_state)" in third
+    assert "prepare(loader, model, optimizer)" in fourth
 
 
 def test_cell_becomes_a_function():
@@ -503,6 +532,34 @@ REFUSED = {
     ],
     "make an accelerator each": [SETUP, SETUP, STEP],
     "two statements share a line": [SETUP, "x = 3; y = accelerator.gather(x)"],
+    "`loaders` holds what is prepared, and may be given something else": [
+        ITEMS,
+        f"{STEP_ITEMS}\n    loaders['new'] = make()",
+        "print(loaders)",
+    ],
+    "`loaders` holds what is prepared, and may be given": [
+        ITEMS,
+        "def fit(kept):\n    for x in kept['train']:\n        accelerator.backward(model(x))\n    kept.clear()",
+        "fit(loaders)",
+        "print(loaders)",
+    ],
+    "`loaders` is given another value after it is prepared": [ITEMS, "loaders['train'] = make()", STEP_ITEMS],
+    "`batches` is made of what each process has prepared": [
+        ITEMS,
+        "batches = iter(loaders['train'])",
+        STEP.replace("loader:", "batches:"),
+    ],
+    "`fit` holds `loaders` from where it is defined": [
+        ITEMS,
+        "def fit(loaders=loaders):\n    for x in loaders['train']:\n        accelerator.backward(model(x))",
+        "fit()",
+    ],
+    "`model` is another object below, and `optimizer` goes on with the one from before": [
+        SETUP,
+        f"def fit(model):\n{indent(STEP, '    ')}\n    model = best(model)\n    return model",
+        "model = fit(model)",
+        "model = fit(model)",
+    ],
     "is prepared, and is no plain name": [SETUP.replace("model", "my.model"), STEP.replace("model", "my.model")],
 }
 
