@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,49 +16,17 @@ from migrate.analysis.exports import listed
 from migrate.analysis.in_hand import are_in_hand
 from migrate.analysis.known import decorators as known
 from migrate.analysis.members import PLAIN, PROPERTIES, decorators
+from migrate.analysis.partials import Partials, is_of_partial
 from migrate.analysis.roles import Role, Value
 from migrate.analysis.second_names import is_only_listed, is_second_name
+from migrate.analysis.sites import Site, binding_site, site_of
 from migrate.analysis.syntax import is_only_asked
-from migrate.analysis.units import Call, Class, Function
+from migrate.analysis.units import Class, Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
-
-
-class Way(str, Enum):
-    """How an argument is passed."""
-
-    POSITION = "by position"
-    KEYWORD = "by keyword"
-    STAR = "by * or **"
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """One argument of a call, and the parameter it fills; no parameter for one that is passed by a star."""
-
-    node: ast.expr
-    way: Way
-    parameter: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """One place that calls the function."""
-
-    call: Call
-    passed: tuple[Passed, ...]
-
-    @property
-    def is_starred(self) -> bool:
-        """Whether it does not say all that it passes."""
-        return any(passed.way is Way.STAR for passed in self.passed)
-
-    def leaves_room(self, unit: Function) -> bool:
-        """Whether another argument finds its place: what `**` passes has names, and more would be one too many."""
-        return not any(isinstance(each, ast.Starred) for each in self.call.node.args) and unit.others is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +69,7 @@ class Signatures:
         self._facts = facts
         self._known: dict[Function, Signature] = {}
         self._in_hand: dict[Class, bool] = {}
+        self._partials = Partials(facts)
 
     @cached_property
     def called_in_unread(self) -> dict[Function, str]:
@@ -153,7 +121,8 @@ class Signatures:
         return len(shapes) == 1 and not any(site.call.node.keywords for u in units for site in self._sites(u))
 
     def _sites(self, unit: Function) -> tuple[Site, ...]:
-        return tuple(_site(call, unit) for call in unit.calls.values())
+        called = (site_of(call, unit) for call in unit.calls.values() if not is_of_partial(call))
+        return (*called, *(binding_site(call, unit) for call in self._partials.of(unit)))
 
     # --- uses -------------------------------------------------------------------------------------------------------
 
@@ -210,7 +179,7 @@ class Signatures:
         return found
 
     def _of_uses(self, unit: Function) -> Iterator[Obstacle]:
-        if values := self._values.get(unit):
+        if values := [node for node in self._values.get(unit, ()) if node not in self._partials.functions]:
             first = min(values, key=lambda node: (self._facts.file(node).path, node.lineno))
             place = f"{self._facts.file(first).path}:{first.lineno}"
             why = f"not all of its callers are known: it is used as a value in {place}"
@@ -263,7 +232,11 @@ class Signatures:
         if not file.named:
             why = f"it is called in {file.path}:{node.lineno}, which was not named"
             yield Obstacle(unit.node, why, "name that file too", file.path)
-        others = [value for value in self._facts.values(node.func) if _entered(value) not in units]
+        if site.binds and not self._partials.leaves_room(unit):
+            why = f"what is bound in {file.path}:{node.lineno} is called with more than it needs"
+            yield Obstacle(node, why, f"pass by name what {name}() has defaults for")
+        called = node.args[0] if site.binds else node.func
+        others = [value for value in self._facts.values(called) if _entered(value) not in units]
         if others:
             why = f"the call in {file.path}:{node.lineno} may enter something else, too"
             yield Obstacle(node, why, f"call {name}() by its name")
@@ -376,23 +349,6 @@ def _entered(value: Value) -> Function | None:
         return None
     name = {Role.CLASS: "__init__", Role.MODEL: "forward"}.get(value.role, "__call__")
     return next((member.unit for member in value.unit.lookup(name) if isinstance(member.unit, Function)), None)
-
-
-def _site(call: Call, unit: Function) -> Site:
-    positional = unit.positional[int(call.bound) :]
-    passed: list[Passed] = []
-    for position, argument in enumerate(call.args):
-        if argument is None:
-            continue
-        if isinstance(argument, ast.Starred):
-            passed.append(Passed(argument.value, Way.STAR, None))
-        else:
-            name = positional[position].arg if position < len(positional) else None
-            passed.append(Passed(argument, Way.POSITION, name))
-    for keyword in call.keywords:
-        way = Way.STAR if keyword.arg is None else Way.KEYWORD
-        passed.append(Passed(keyword.value, way, keyword.arg))
-    return Site(call, tuple(passed))
 
 
 def _called(unit: Function) -> str:

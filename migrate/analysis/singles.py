@@ -102,7 +102,7 @@ class Singles:
         if not calls or unit in seen:
             return unit.node
         calls = [call for call in calls if call.node not in _decorating(unit)] or calls
-        sites = [call.node for call in calls if self._hands(call.node, origin)] or [call.node for call in calls]
+        sites = [call.node for call in calls if self.hands(call.node, origin)] or [call.node for call in calls]
         if any(call.handed is not None and call.handed.often for call in calls) or not self._are_exclusive(sites):
             return sites[-1]
         for call in calls:
@@ -147,7 +147,7 @@ class Singles:
             for value in values
         )
 
-    def _hands(self, call: ast.Call, origin: ast.AST) -> bool:
+    def hands(self, call: ast.Call, origin: ast.AST) -> bool:
         """Whether a call passes an object on, or is made on what holds it."""
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         given += [call.func.value] if isinstance(call.func, ast.Attribute) else []

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import COMPILING, DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL, SYNCHRONIZING
 from migrate.analysis.known.training import FLUENT, THROUGH_WRAPPER
+from migrate.analysis.partials import PARTIAL
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments, walk
 from migrate.analysis.units import Function, Module
@@ -224,6 +225,8 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
         names = facts.called(use.node)
         if names & keep or any(value.role is Role.CLASS for value in facts.values(use.node.func)):
             continue
+        if PARTIAL in names and not _binds_of_library(facts, use.node):
+            continue  # the function is one of the program's: it is handed the model when it is called
         if not names and Role.WRITER not in roles(facts.receiver(use.node)) and not logs(facts, use.node):
             continue
         if asked_for_module(facts, use.node, conversion.program.model_origins) or _asks_for_wrapper(facts, use.node):
@@ -231,6 +234,11 @@ def _handed_out(conversion: Conversion) -> Iterator[ast.expr]:
         for argument in (_moved(facts, each, FLUENT) for each in use.node.args):
             if _is_prepared_model(conversion, argument):
                 yield argument
+
+
+def _binds_of_library(facts: Facts, call: ast.Call) -> bool:
+    """`partial(torch.save, model)`."""
+    return bool(call.args) and roles(facts.values(call.args[0])) == {Role.KNOWN}
 
 
 def _gone_through(conversion: Conversion) -> Iterator[ast.expr]:

@@ -22,7 +22,7 @@ from migrate.rules.handed_devices import argument_for
 if TYPE_CHECKING:
     import ast
 
-    from migrate.analysis.signatures import Site
+    from migrate.analysis.sites import Site
     from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
     from migrate.programs.prepare.visitors import Visitor
@@ -64,7 +64,7 @@ def hand_on(draft: Draft, parameter: Parameter, site: Site, given: str) -> None:
             draft.replace_argument(call.node, old, given)
         return
     position = len(required(unit)) - int(call.bound)
-    if len(call.node.args) >= position:
+    if len(call.node.args) >= position and not site.binds:
         draft.add_positional(call.node, position, given)
     else:
         draft.add_keyword(call.node, NAME, given)

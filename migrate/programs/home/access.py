@@ -328,7 +328,7 @@ class _DeviceParameters(dict[Function, "ast.arg | None"]):
 
 
 def _device_parameter(facts: Facts, unit: Function) -> ast.arg | None:
-    if any(site.is_starred for site in facts.signatures.of(unit).sites):
+    if any(site.is_starred or site.binds for site in facts.signatures.of(unit).sites):
         return None
     for parameter in unit.positional:
         values = unit.parameters.get(parameter.arg, frozenset())

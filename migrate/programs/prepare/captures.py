@@ -19,6 +19,7 @@ from migrate.analysis.syntax import FUNCTIONS, arguments, defaults_of, line_of
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function, Module, is_local
 from migrate.programs.home.aliases import trained_by
+from migrate.programs.prepare.bound_before import bound_before, bound_outside
 from migrate.programs.prepare.filled_below import is_filled_below
 from migrate.programs.prepare.irregular import averages_after_backward
 from migrate.programs.program import Program, Refusal
@@ -78,6 +79,9 @@ def kept(
         mine, end = holders.keys() & stage.origins, stage.end
         found = _in_objects(facts, loops, program, mine, names, units, end, holders)
         found = found or _in_names(facts, program, mine, names, units, stage, items)
+        found = found or bound_before(facts, program.home, mine, names, end, _is_run)
+        given = {origin for origin in mine if not facts.singles.is_made_in(program.home, origin)}
+        found = found or (bound_outside(facts, program.home, given, _is_run) if given else None)
         if found is not None:
             yield Refusal(
                 found,

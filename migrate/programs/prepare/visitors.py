@@ -18,7 +18,7 @@ from migrate.programs.reach.outsiders import units_from
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
-    from migrate.analysis.signatures import Site
+    from migrate.analysis.sites import Site
     from migrate.analysis.units import Unit
 
 #: A word by which a file would choose another device than the CPU.

@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 from migrate.analysis import analyse
-from migrate.analysis.signatures import Way
+from migrate.analysis.sites import Way
 from migrate.source.project import Project, SourceFile
 
 
