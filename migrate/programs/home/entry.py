@@ -14,8 +14,10 @@ import ast
 from collections import defaultdict
 from typing import TYPE_CHECKING, TypeGuard
 
-from migrate.analysis.syntax import blocks, own_expressions, walk
+from migrate.analysis.syntax import blocks, line_of, own_expressions, walk
 from migrate.analysis.units import Function
+from migrate.programs.reach.callees import leading
+from migrate.programs.values.sources import by_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -35,6 +37,27 @@ def is_there(facts: Facts, unit: Unit, targets: Collection[str]) -> bool:
             if method.sets_up or any(_is_set_by(facts, method, name) for name in missing):
                 return False
     return True
+
+
+def is_set_below(facts: Facts, unit: Unit, target: str, made: Collection[ast.AST]) -> bool:
+    """Whether an object that a function is handed gets one of its attributes only below the call: `args.loader`."""
+    owner, _, attribute = target.partition(".")
+    if not isinstance(unit, Function) or owner not in unit.parameter_names or not attribute.isidentifier():
+        return False
+    above = leading(facts, [unit])
+    return any(
+        each.unit in above
+        and each.unit is not unit
+        and any(value.origin in made for value in each.values)
+        and all(each.statement.lineno > line_of(call) for call in _calls_to(facts, each.unit, above))
+        for each in facts.once(by_attribute).get(attribute, ())
+    )
+
+
+def _calls_to(facts: Facts, unit: Unit, above: Collection[Unit]) -> list[ast.Call]:
+    """The calls of a unit that lead to one that it is above of."""
+    calls = (node for node in facts.own(unit) if isinstance(node, ast.Call))
+    return [call for call in calls if any(target in above for target in facts.targets(call))]
 
 
 def _is_set_by(facts: Facts, method: Function, name: str) -> bool:

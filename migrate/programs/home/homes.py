@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Function, Module, Unit
-from migrate.programs.home.entry import is_there
+from migrate.programs.home.entry import is_set_below, is_there
 from migrate.programs.home.handed import others_run_raw
 from migrate.programs.home.naming import Named, bound, covers, holding, reachable
 from migrate.programs.home.reading import read_before
@@ -118,6 +118,8 @@ def _is_in_time(facts: Facts, unit: Unit, given: list[Named], wanted: Wanted) ->
     if any(comes_again(facts, unit, each) for each in given) or _trains_at_once(facts, unit, wanted):
         return False
     if others_run_raw(facts, unit, reachable(facts, unit, Role.LOADER, wanted.loaders, wanted.by_key)):
+        return False
+    if any(is_set_below(facts, unit, each.target, each.origins) for each in given):
         return False
     of_modules = [each for each in given if each.module is not None]
     if of_modules:

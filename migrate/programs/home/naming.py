@@ -265,7 +265,7 @@ def _sets_up(unit: Unit, owner: str) -> bool:
 
 def _holders(role: Role) -> tuple[Role, ...]:
     """What is asked for objects of a role: a model is prepared with the models that it is made of."""
-    return (Role.INSTANCE,) if role is Role.MODEL else (Role.INSTANCE, Role.MODEL)
+    return (Role.INSTANCE, Role.HOLDER) if role is Role.MODEL else (Role.INSTANCE, Role.HOLDER, Role.MODEL)
 
 
 def _items(facts: Facts, unit: Unit, role: Role) -> Iterator[Named]:

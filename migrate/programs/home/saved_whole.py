@@ -23,6 +23,7 @@ _SAVING = frozenset("pickle.dump pickle.dumps cloudpickle.dump dill.dump joblib.
 
 def saved_whole(facts: Facts, program: Program) -> Iterator[Refusal]:
     """Where the object of a home that is its `__init__` is saved, in whatever file."""
+    yield from _holders_saved(facts, program)
     home = program.home
     owner = home.owner if isinstance(home, Function) and home.sets_up else None
     if owner is None:
@@ -36,6 +37,26 @@ def saved_whole(facts: Facts, program: Program) -> Iterator[Refusal]:
                 "would keep and the prepared models",
                 "save what it has learnt, the state_dict() of its model, and make the object anew to load that",
             )
+
+
+def _holders_saved(facts: Facts, program: Program) -> Iterator[Refusal]:
+    """The settings, or another object, that prepare gives what is prepared: `args.model`."""
+    named = (*program.models, *program.optimizers, *program.loaders)
+    holders = {holder for each in named if each.unit is None and "." in each.target for holder in each.holders}
+    for use in facts.calls_anywhere if holders else ():
+        if facts.called(use.node) & _SAVING and use.node.args and _holds(facts, use.node.args[0], holders):
+            yield Refusal(
+                use.node,
+                "MIG115",
+                f"`{ast.unparse(use.node)}` saves as a whole what holds the prepared objects",
+                "save what has been learnt, the state_dict() of the model, and the settings without it",
+            )
+
+
+def _holds(facts: Facts, node: ast.expr, holders: set[ast.AST]) -> bool:
+    values = facts.values(node)
+    inside = facts.inside(values, Role.HOLDER) | facts.inside(values, Role.INSTANCE)
+    return bool(({value.origin for value in values} | inside) & holders)
 
 
 def _is_one(facts: Facts, node: ast.expr, owner: Class) -> bool:

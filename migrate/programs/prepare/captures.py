@@ -123,7 +123,7 @@ def _holds(facts: Facts, node: ast.AST, mine: set[ast.AST], names: set[str]) -> 
     if isinstance(node, FUNCTIONS):
         given = defaults_of(node)
     elif isinstance(node, ast.Call):
-        made = {value.origin for value in facts.values(node) if value.role is Role.INSTANCE}
+        made = {value.origin for value in facts.values(node) if value.role in (Role.INSTANCE, Role.HOLDER)}
         given = arguments(node) if made else []
         looked_at = {
             o for each in given for o in origins(facts.values(each), Role.MODEL) if not _is_held(facts, o, made)
