@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known import tensors
+from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Module
 from migrate.programs.device.devices import is_to_cpu, is_unknown_move
@@ -39,7 +40,14 @@ def _moves(facts: Facts, node: ast.Lambda) -> bool:
 
 def _keeps_its_moves(facts: Facts, program: Program, node: ast.Lambda) -> bool:
     """Whether the moves of a lambda go to the accelerator's device where it stands."""
-    return is_location(facts, node) or is_mapped(facts, node) or _sees_accelerator(facts, program, node)
+    kept = is_location(facts, node) or is_mapped(facts, node) or _sees_accelerator(facts, program, node)
+    return kept or _only_makes_models(facts, program, node)
+
+
+def _only_makes_models(facts: Facts, program: Program, node: ast.Lambda) -> bool:
+    """`lambda: Net().to(device)`: prepare moves what is trained, so nothing of the device is left in it."""
+    moved = [facts.values(each) for each in _moved(facts, node)]
+    return all(roles(each) == {Role.MODEL} and origins(each, Role.MODEL) <= program.model_origins for each in moved)
 
 
 def is_location(facts: Facts, node: ast.AST) -> bool:
