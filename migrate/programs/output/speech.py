@@ -245,7 +245,8 @@ def _find_written(conversion: Conversion, voice: Voice, said: Speech) -> None:
     for use in conversion.speaking_uses:
         statement = conversion.facts.tree(use.node).statement(use.node)
         is_save = voice.is_plain_save(use.node)
-        is_made = use.node in done(statement) and voice.outputs.writes(use.node) and voice.needs_guard(use.node)
+        is_done = use.node in done(statement) or voice.outputs.hands_on(use.node)
+        is_made = is_done and voice.outputs.writes(use.node) and voice.needs_guard(use.node)
         is_alone = isinstance(statement, ast.Expr) and statement.value is use.node
         if is_alone or id(use.node) in covered or not (is_save or is_made):
             continue

@@ -27,6 +27,13 @@ _CANVAS = "canvas"
 _ON_BARS = frozenset({Role.BAR, Role.ITERATOR})
 #: What is raised where a folder is there already.
 _RAISED = frozenset({"OSError", "FileExistsError", "Exception", "IOError", "EnvironmentError"})
+#: What is handed a function, and does not call it.
+_ONLY_KEEPING = frozenset({"functools.partial", "builtins.getattr", "builtins.isinstance", "builtins.callable"})
+#: What calls it when it is started.
+_STARTED_LATER = frozenset(
+    """threading.Thread threading.Timer multiprocessing.Process torch.multiprocessing.Process
+    multiprocessing.context.Process""".split()
+)
 #: What is done with a file that nobody reads.
 _WRITING = frozenset({"write", "writelines", "flush", "close", "truncate"})
 
@@ -57,12 +64,28 @@ class Outputs:
             if self._is_drawn_for_all(call) and not names & (output.WRITES | output.SHOWS):
                 return False
             return not self._may_be_there(call) and not self.services.starts(call)
+        if self.hands_on(call):
+            return True
         receiver = self._facts.receiver(call)
         if self.is_to_file(call) or self._is_on_writer(call.func) or brings(self._facts, call):
             return True
         if not isinstance(call.func, ast.Attribute) or names:
             return any(self.opens(argument) for argument in arguments(call))
         return self._writes_by_method(call, call.func, receiver)
+
+    def hands_on(self, call: ast.Call) -> bool:
+        """`pool.submit(torch.save, state, path)`, and what a thread is asked that is made with it: to start, to end."""
+        if self._is_handed(call):
+            return not self._facts.targets(call) and not self._facts.called(call) & (_ONLY_KEEPING | _STARTED_LATER)
+        if any(each.role is Role.PARTIAL and each.name in output.WRITES for each in self._facts.values(call.func)):
+            return True
+        made = (value.origin for value in self._facts.receiver(call) if isinstance(value.origin, ast.Call))
+        return any(self._facts.called(each) & _STARTED_LATER and self._is_handed(each) for each in made)
+
+    def _is_handed(self, call: ast.Call) -> bool:
+        """Whether a call is given a function of a library that writes."""
+        functions = (each for each in arguments(call) if isinstance(each, (ast.Name, ast.Attribute)))
+        return any(self._facts.names(each) & output.WRITES for each in functions)
 
     def flushes(self, statement: ast.stmt) -> bool:
         """`sys.stdout.flush()`, which says nothing where nothing was said."""
