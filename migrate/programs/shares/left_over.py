@@ -270,7 +270,7 @@ def _own_names(
             for target in node.targets:
                 names = {n.id for n in walk(target).of(ast.Name) if is_own(facts, loop, n)}
                 kept |= {target.id} if is_made_of and isinstance(target, ast.Name) else names
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        elif isinstance(node, (ast.AugAssign, ast.NamedExpr)) and isinstance(node.target, ast.Name):
             if holds_own(facts, loop, node.value):
                 kept.add(node.target.id)
     shared = {name: [v for v in added if v not in whole] for name, added in appended(facts, loop).items()}
