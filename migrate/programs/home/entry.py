@@ -44,6 +44,8 @@ def is_set_below(facts: Facts, unit: Unit, target: str, made: Collection[ast.AST
     owner, _, attribute = target.partition(".")
     if not isinstance(unit, Function) or owner not in unit.parameter_names or not attribute.isidentifier():
         return False
+    if unit.itself is not None and owner == unit.itself.arg:
+        return False  # what its own object has by then is another question (`is_there`)
     above = leading(facts, [unit])
     return any(
         each.unit in above

@@ -156,9 +156,9 @@ CANNOT = {
     "one of both": ("def train(model): ...\ntrain(1)\nrun = train if train else None", "used as a value in main.py:4"),
     "never called": ("def train(model): ...", "nothing that was read calls it"),
     "used as a value": ("def train(model): ...\ntrain(1)\nsteps = [train]", "used as a value in main.py:4"),
-    "bound in part": (
-        "from functools import partial\ndef train(model): ...\ntrain(1)\nrun = partial(train, 1)",
-        "used as a value",
+    "bound in part, and called with more": (
+        "from functools import partial\ndef train(model, n=1): ...\nrun = partial(train)\nrun(1, 2)",
+        "called with more than it needs",
     ),
     "called with a star": ("def train(model): ...\ntrain(*parts)", "called with * or **"),
     "with two stars for more": ("def train(model, **more): ...\ntrain(1, **options)", "called with * or **"),
