@@ -69,7 +69,8 @@ def _changes(called: ast.expr, places: Sequence[int | str | None], definitions: 
     own = {names[place] if isinstance(place, int) and place < len(names) else place for place in places}
     if not all(isinstance(each, str) and each in _parameters(function) for each in own):
         return True
-    return any(isinstance(each, str) and is_changed(each, function.body, definitions) for each in own)
+    others = {name: each for name, each in definitions.items() if each is not function}  # it may call itself
+    return any(isinstance(each, str) and is_changed(each, function.body, others) for each in own)
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:

@@ -543,6 +543,12 @@ REFUSED = {
         "fit(loaders)",
         "print(loaders)",
     ],
+    "`loaders` holds what is prepared, and may": [
+        ITEMS,
+        "def fit(kept, n):\n    n and fit(kept, n - 1)\n    for x in kept['train']: accelerator.backward(model(x))",
+        "fit(loaders, 2)",
+        "print(loaders)",
+    ],
     "`loaders` is given another value after it is prepared": [ITEMS, "loaders['train'] = make()", STEP_ITEMS],
     "`batches` is made of what each process has prepared": [
         ITEMS,
