@@ -119,7 +119,8 @@ def read_of(facts: Facts, unit: Function, filling: Filling) -> Iterator[ast.expr
     """Where code reads what a method of a model keeps in an attribute, but for what the model runs itself."""
     name = filling.place.partition("[")[0].split(".")[1]
     forwards = unit.owner.lookup("forward") if isinstance(unit.owner, Class) else ()
-    inside = {unit, *(member.unit for member in forwards)}
+    own = (member.unit for member in forwards if isinstance(member.unit, Function))
+    inside = {unit, *(method for forward in own for method in with_own_methods(facts, forward))}
     for node in facts.once(Loaded).attributes.get(name, ()):
         if facts.unit(node) not in inside and _is_of_model(facts, unit, node):
             if not is_stored(node) and not fills(facts, node):
