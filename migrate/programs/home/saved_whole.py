@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role
+from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Function
 from migrate.programs.program import Refusal
 
@@ -54,9 +54,10 @@ def _holders_saved(facts: Facts, program: Program) -> Iterator[Refusal]:
 
 
 def _holds(facts: Facts, node: ast.expr, holders: set[ast.AST]) -> bool:
+    """Whether an expression is one of some objects, or has one inside; the state of one is none."""
     values = facts.values(node)
-    inside = facts.inside(values, Role.HOLDER) | facts.inside(values, Role.INSTANCE)
-    return bool(({value.origin for value in values} | inside) & holders)
+    found = [origins(values, role) | facts.inside(values, role) for role in (Role.HOLDER, Role.INSTANCE)]
+    return not holders.isdisjoint(set().union(*found))
 
 
 def _is_one(facts: Facts, node: ast.expr, owner: Class) -> bool:
