@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, only, origins, roles
-from migrate.analysis.syntax import is_main_guard
+from migrate.analysis.syntax import FUNCTIONS, is_main_guard
 from migrate.programs.chance.draws import Draws
 from migrate.programs.device.before import put_on
 from migrate.programs.device.numbered import RANKS
@@ -47,6 +47,8 @@ def _moved(facts: Facts, program: Program, placement: Placement) -> Iterator[Ref
 
 def moves_below(facts: Facts, program: Program, statement: ast.stmt) -> bool:
     """Whether functions that a statement enters move something to a GPU, where it stays: `Net()` makes its own mask."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return False  # what it calls is entered where it is called
     units = reached(facts, entered(facts, statement))
     calls = (node for unit in units for node in facts.own(unit) if isinstance(node, ast.Call))
     return any(_is_put_on_gpu(facts, call) and _stays(facts, program, call) for call in calls)

@@ -15,14 +15,14 @@ from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.values.hooks import FORWARD, hooked, kept_by, read_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
     from migrate.analysis.facts import Facts
 
 
-def kept_inside(facts: Facts, calls: Iterable[ast.Call]) -> str | None:
+def kept_inside(facts: Facts, calls: Collection[ast.Call]) -> str | None:
     """What the models that some calls run keep of a batch and somebody reads."""
-    for filling in hooked(facts, *FORWARD):
+    for filling in hooked(facts, calls, *FORWARD):
         return f"a hook puts what a layer computes into {filling.place}"
     for call in calls:
         for forward in sorted(forwards_inside(facts, call), key=lambda unit: unit.node.lineno):

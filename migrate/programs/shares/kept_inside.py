@@ -38,7 +38,7 @@ def kept_inside(
     inside = {*step, *(node for each in loops.evaluation for node in rounds(each.node))}
     calls = [n for n in step if isinstance(n, ast.Call) and origins(facts.values(n.func), Role.MODEL) & {*models}]
     forwards = {unit for call in calls for unit in forwards_inside(facts, call)}
-    found = [(each, list(_read_of_hook(facts, each))) for each in hooked(facts, *FORWARD, *BACKWARD)]
+    found = [(each, list(_read_of_hook(facts, each))) for each in hooked(facts, [loop.node], *FORWARD, *BACKWARD)]
     for forward in sorted(forwards, key=lambda unit: (facts.file(unit.node).path, unit.node.lineno)):
         found += [(each, list(read_of(facts, unit, each))) for each, unit in kept_by(facts, forward)]
     for filling, read in found:

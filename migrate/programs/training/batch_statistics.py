@@ -15,7 +15,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
-from migrate.analysis.syntax import argument_at
+from migrate.analysis.syntax import argument_at, walk
 from migrate.programs.training.reductions import is_loss
 from migrate.programs.training.sample_rows import first_of_each, name_of
 from migrate.programs.values.place import number
@@ -57,7 +57,7 @@ class BatchStatistics:
             return False
         name, of = name_of(node), operands[0]
         if "torch.autograd.grad" in called_by_name(self._facts, node):
-            return self._is_mean(of)
+            return self._is_mean(of) and not self._is_of_one(of)
         if name in _BENDING:
             return self._is_mean(of)
         if name in _RANKING:
@@ -106,6 +106,17 @@ class BatchStatistics:
         if name_of(node) == "mean":
             return bool(self._operands(node)) and self._folds(node, 0)
         return self._is_mean_loss(node)
+
+    def _is_of_one(self, node: ast.expr, depth: int = 4) -> bool:
+        """Whether an expression may be of one sample, `criterion(net(tasks[i]), labels[i])`: that has its own mean."""
+        for inner in walk(node):
+            if isinstance(inner, ast.Subscript) and isinstance(inner.slice, (ast.Name, ast.Constant)):
+                if not isinstance(getattr(inner.slice, "value", None), str):
+                    return True
+            elif isinstance(inner, ast.Name) and depth:
+                if any(self._is_of_one(each, depth - 1) for each in self._rows.assigned(inner)):
+                    return True
+        return False
 
     def _is_mean_loss(self, call: ast.Call) -> bool:
         values = self._facts.values(call)  # none in the forward of a loss, which nothing has run

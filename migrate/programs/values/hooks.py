@@ -18,11 +18,12 @@ from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import argument_at, is_stored, reads, targets_of, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.forwards import is_own_object, with_own_methods
+from migrate.programs.values.ended import is_only_below
 from migrate.programs.values.kept import FILLING, filled, place_of, root_of
 from migrate.programs.values.readers import Loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from migrate.analysis.facts import Facts
 
@@ -42,9 +43,11 @@ class Filling:
     grows: bool  # else it takes the place of what was there
 
 
-def hooked(facts: Facts, *names: str) -> Iterator[Filling]:
-    """What the hooks of a program fill."""
+def hooked(facts: Facts, ran: Collection[ast.AST], *names: str) -> Iterator[Filling]:
+    """What the hooks of a program fill while some code runs: not those that are put in when it is over."""
     for use in facts.method_calls(*names):
+        if is_only_below(facts, use.node, ran):
+            continue
         hook = argument_at(use.node, 0, "hook")
         if isinstance(hook, ast.Lambda):
             yield from fillings(hook, {each.arg for each in hook.args.args})

@@ -90,6 +90,12 @@ ROW_BY_ROW = {
     "the largest of two": "loss = loss + torch.max(output, y).mean()",
     "what is taken off before an exponent": "loss = loss + (output - output.max()).exp().mean()",
     "the norm of each row": "loss = loss + output.norm(dim=1).mean() + torch.norm(output, 2, 1).mean()",
+    "a step for each sample, which is a task": "loss = 0.0\n"
+    "for i in range(len(x)):\n"
+    "    guess = model(x[i])\n"
+    "    inner = F.mse_loss(guess, y[i])\n"
+    "    step = torch.autograd.grad(inner, model.weight, create_graph=True)[0]\n"
+    "    loss = loss + (F.linear(x[i], model.weight - 0.1 * step) - y[i]).pow(2).mean() / len(x)",
     "gradients by each row": "x.requires_grad_(True)\n"
     "slope = torch.autograd.grad(model(x).sum(), x, create_graph=True)[0]\n"
     "loss = loss + (slope.norm(dim=1) - 1).pow(2).mean()",

@@ -156,3 +156,36 @@ def test_one_that_keeps_nothing_is_shared_out(convert_text):
     )
 
     assert "gather_for_metrics" in result
+
+
+LATER = {
+    "in a line": "layer.register_forward_hook(into(kept)); model(x); print(sum(kept))",
+    "in a function": (
+        "def look():\n    layer.register_full_backward_hook(into(kept))\n    layer.register_forward_hook(keeper.hook)\n"
+        "    model(x).sum().backward()\n    print(sum(kept), keeper.total)\nlook()"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_hook_that_is_put_in_when_all_is_over_keeps_nothing_of_it(convert_text, name):
+    report, result = convert_text(_source({"end": LATER[name]}))
+
+    assert "gather_for_metrics" in result
+    assert not _told(report)
+
+
+@pytest.mark.parametrize("name", ["a hook", "a hook's object"])
+def test_one_that_is_put_in_below_the_training_keeps_nothing_of_that(convert_text, name):
+    report, _ = convert_text(_source(EVALUATED[name]))
+
+    assert not _told(report)
+
+
+def test_one_that_the_next_round_runs_with_is_told(convert_text):
+    source = _source({"end": "layer.register_forward_hook(into(kept)); print(sum(kept))"})
+    top, _, rounds = source.partition("for x, y in loader:")
+    indented = "".join(f"    {line}\n" for line in f"for x, y in loader:{rounds}".splitlines())
+    report, _ = convert_text(f"{top}for epoch in range(2):\n{indented}")
+
+    assert len(_told(report)) == 1

@@ -160,3 +160,35 @@ def test_the_accelerator_is_there_before_what_a_function_keeps_on_a_gpu(convert_
 def test_it_takes_the_place_of_the_device_where_nothing_is_put_there_early(convert_text, mask):
     _, result = convert_text(IN_WHAT_IS_CALLED.format(mask=mask))
     assert "self.build()\n        self.accelerator = Accelerator()" in result
+
+
+IN_A_DEFINITION = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def weights_of(rows, device):
+    return torch.ones(len(rows), 1).to(device)
+
+
+def train(model, loader, optimizer, device):
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        loss = (weights_of(x, device) * (model(x) - y) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+loader = DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8, 1)), batch_size=4)
+device = torch.device("cpu")
+model = nn.Linear(4, 1).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+train(model, loader, optimizer, device)
+"""
+
+
+def test_a_definition_above_the_device_enters_nothing(convert_text):
+    _, result = convert_text(IN_A_DEFINITION)
+    assert "batch_size=4)\naccelerator = Accelerator(cpu=True)" in result
