@@ -84,12 +84,24 @@ def test_what_ends_the_program_is_no_decision(convert_text, name):
 
 
 ALONE = {
-    "by one of its rows": "for row in (model(x) - y).abs():\n                if row.item() > 9: raise Near",
-    "by what only some come to": "for _ in range(int(x.sum())):\n                check(loss.item())",
+    "by one of its rows": ("for row in (model(x) - y).abs():\n                if row.item() > 9: raise Near", "if row"),
+    "for each of its rows": ("for row in x:\n                check(row.sum().item())", "if loss < 0.05"),
+    "for some of its rows": ("for row in x[x.sum(1) > 2]:\n                check(loss.item())", "if loss < 0.05"),
+    "in a method for some": ("for row in x[x.sum(1) > 2]:\n                watch.look(loss.item())", "if loss < self"),
 }
-AT = {"by one of its rows": "if row", "by what only some come to": "for _ in"}
 
 
 @pytest.mark.parametrize("name", ALONE)
 def test_what_they_cannot_agree_on_is_refused(refused_text, name):
-    refused_text(SOURCE.format(size=8, look=ALONE[name], handled="Near"), "MIG122", AT[name], ("part ways",))
+    look, at = ALONE[name]
+    refused_text(SOURCE.format(size=8, look=look, handled="Near"), "MIG122", at, ("not all of them come here",))
+
+
+def test_so_is_a_number_of_rounds_that_goes_by_what_the_batch_holds(convert_text):
+    source = SOURCE.format(
+        size=8, look="for _ in range(int(x.sum())):\n                check(loss.item())", handled="Near"
+    )
+    report, result = convert_text(source)
+
+    assert result == source.lstrip()
+    assert any("`range(int(x.sum()))` depends on the process's own batch" in each.message for each in report.findings)
