@@ -50,8 +50,10 @@ def of_this_call(state: State, unit: Function, found: Values, here: Values, *, i
     if not stays and not state.agenda.is_waiting(unit):
         return found
     elsewhere = ({value.origin for value in found} & _origins(state, all_calls)) - mine
-    elsewhere -= _kept(state, unit, here) if elsewhere else NOTHING
-    return frozenset(value for value in found if value.origin not in elsewhere) if elsewhere else found
+    if not elsewhere:
+        return found
+    elsewhere -= _kept(state, unit, here)
+    return frozenset(value for value in found if value.origin not in elsewhere)
 
 
 def _kept(state: State, unit: Function, here: Values) -> set[ast.AST]:

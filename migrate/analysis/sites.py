@@ -8,6 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from migrate.analysis.units import Call, Function
 
 
@@ -46,25 +48,21 @@ class Site:
         return not any(isinstance(each, ast.Starred) for each in self.call.node.args) and unit.others is None
 
 
-def binding_site(call: Call, unit: Function) -> Site:
-    """What `partial` is given for a function, whose name stands before all else."""
-    positional = unit.positional[int(call.bound) :]
-    names = [positional[i].arg if i < len(positional) else None for i in range(len(call.node.args) - 1)]
-    passed = [
-        Passed(argument.value, Way.STAR, None)
-        if isinstance(argument, ast.Starred)
-        else Passed(argument, Way.POSITION, name)
-        for argument, name in zip(call.node.args[1:], names, strict=True)
-    ]
-    keywords = ((each, Way.STAR if each.arg is None else Way.KEYWORD) for each in call.node.keywords)
-    return Site(call, (*passed, *(Passed(each.value, way, each.arg) for each, way in keywords)), binds=True)
-
-
 def site_of(call: Call, unit: Function) -> Site:
     """What a call of a function passes."""
+    return Site(call, _passed(call, unit, call.args))
+
+
+def binding_site(call: Call, unit: Function) -> Site:
+    """What `partial` is given for a function, whose name stands before all else."""
+    return Site(call, _passed(call, unit, call.args[1:]), binds=True)
+
+
+def _passed(call: Call, unit: Function, given: Sequence[ast.expr | None]) -> tuple[Passed, ...]:
+    """What a call passes by position, and by keyword."""
     positional = unit.positional[int(call.bound) :]
     passed: list[Passed] = []
-    for position, argument in enumerate(call.args):
+    for position, argument in enumerate(given):
         if argument is None:
             continue
         if isinstance(argument, ast.Starred):
@@ -75,4 +73,4 @@ def site_of(call: Call, unit: Function) -> Site:
     for keyword in call.keywords:
         way = Way.STAR if keyword.arg is None else Way.KEYWORD
         passed.append(Passed(keyword.value, way, keyword.arg))
-    return Site(call, tuple(passed))
+    return tuple(passed)

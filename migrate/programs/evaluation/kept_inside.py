@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.values.hooks import FORWARD, hooked, kept_by, read_of
+from migrate.programs.values.states_kept import only_trains
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -27,16 +28,6 @@ def kept_inside(facts: Facts, calls: Collection[ast.Call]) -> str | None:
     for call in calls:
         for forward in sorted(forwards_inside(facts, call), key=lambda unit: unit.node.lineno):
             for filling, unit in kept_by(facts, forward):
-                if not _only_trains(facts, filling.node) and any(read_of(facts, unit, filling)):
+                if not only_trains(facts, filling.node) and any(read_of(facts, unit, filling)):
                     return f"{unit.name}() of the model keeps {filling.place}, which is read beside what it gives"
     return None
-
-
-def _only_trains(facts: Facts, node: ast.AST) -> bool:
-    """Whether something stands under `if self.training:`."""
-    tree = facts.tree(node)
-    above = [each for each in tree.up(node) if isinstance(each, ast.If)]
-    asked = [each.test for each in above if tree.in_block(tree.statement(node), each.body) is not None]
-    return any(
-        isinstance(inner, ast.Attribute) and inner.attr == "training" for test in asked for inner in ast.walk(test)
-    )

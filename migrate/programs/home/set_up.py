@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Class, Function
 from migrate.programs.home.made_with import stays_itself
-from migrate.programs.reach.callees import reached
+from migrate.programs.reach.callees import nested, reached
 from migrate.programs.reach.outsiders import raw_units, units_from
 from migrate.programs.reach.self_training import is_itself
 
@@ -152,7 +152,7 @@ def raw_reads(facts: Facts, program: Program, later: Collection[Unit]) -> Iterat
     targets = {named.target for named in given}
     made = max((call.node.lineno for call in facts.callers(home) if call.caller is start), default=None)
     sites = {call.caller: call.node.lineno for call in facts.callers(start)}
-    inside = set(_nested(facts, start))
+    inside = set(nested(facts, start))
     for unit in facts.units:
         is_maker = unit not in sites and any(facts.singles.is_made_in(unit, origin) for origin in mine)
         if (unit in later and unit not in inside) or is_maker:
@@ -169,12 +169,6 @@ def raw_reads(facts: Facts, program: Program, later: Collection[Unit]) -> Iterat
                     yield node
             elif node.lineno > sites.get(unit, 0):
                 yield node
-
-
-def _nested(facts: Facts, unit: Unit) -> Iterator[Unit]:
-    for inner in facts.nested(unit):
-        yield inner
-        yield from _nested(facts, inner)
 
 
 def _only_looks(facts: Facts, node: ast.AST, targets: Collection[str]) -> bool:

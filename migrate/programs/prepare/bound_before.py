@@ -17,7 +17,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function
 from migrate.programs.home.naming import holding
-from migrate.programs.reach.callees import leading, reached
+from migrate.programs.reach.callees import leading, nested, reached
 from migrate.programs.training.gradients_off import without_gradients
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def bound_outside(facts: Facts, home: Unit, given: set[ast.AST], is_run: IsRun) 
                 continue
             if _binds(facts, unit, each, given, 0, is_run):
                 return each
-        for inner in _nested(facts, unit):
+        for inner in nested(facts, unit):
             if inner not in above and _reads_outer(facts, inner, unit, given, anew, is_run):
                 return inner.node
     return None
@@ -113,7 +113,7 @@ def _keeps(facts: Facts, unit: Function, mine: set[ast.AST], is_run: IsRun) -> b
     for node in facts.own(unit):
         if isinstance(node, ast.Call) and PARTIAL in facts.called(node) and _held(facts, node) & mine:
             return True
-    inside = {unit, *_nested(facts, unit)}
+    inside = {unit, *nested(facts, unit)}
     return any(
         _reads(facts, inner, mine, inside, is_run)
         for inner in inside
@@ -121,15 +121,9 @@ def _keeps(facts: Facts, unit: Function, mine: set[ast.AST], is_run: IsRun) -> b
     )
 
 
-def _nested(facts: Facts, unit: Unit) -> Iterator[Function]:
-    for inner in facts.nested(unit):
-        yield inner
-        yield from _nested(facts, inner)
-
-
 def _reads(facts: Facts, inner: Function, mine: set[ast.AST], inside: set[Function], is_run: IsRun) -> bool:
     """Whether a function, or one inside of it, goes on with an object that a function around it has."""
-    own = {inner, *_nested(facts, inner)}
+    own = {inner, *nested(facts, inner)}
     return any(
         isinstance(node, ast.Name)
         and (owner := _owner(unit, node.id)) in inside
@@ -166,7 +160,7 @@ def _under_other_names(
     facts: Facts, home: Unit, mine: set[ast.AST], names: Collection[str], end: int, is_run: IsRun
 ) -> Iterator[ast.AST]:
     """The functions of the home that read an object by a name which prepare does not change."""
-    for inner in _nested(facts, home):
+    for inner in nested(facts, home):
         if any(call.caller is not home or line_of(call.node) > end for call in facts.callers(inner)):
             if _reads_outer(facts, inner, home, mine, names, is_run):
                 yield inner.node

@@ -41,6 +41,13 @@ def reached(facts: Facts, starts: Iterable[Unit]) -> set[Unit]:
     return found
 
 
+def nested(facts: Facts, unit: Unit) -> Iterator[Function]:
+    """The functions that are defined in one, and in these."""
+    for inner in facts.nested(unit):
+        yield inner
+        yield from nested(facts, inner)
+
+
 def entered(facts: Facts, code: ast.AST) -> Iterator[Function]:
     """The functions of the project that the calls in some code enter, itself alone."""
     return (target for node in walk(code).of(ast.Call) for target in facts.targets(node))

@@ -14,6 +14,7 @@ from migrate.analysis.syntax import rounds, walk
 from migrate.programs.values.additions import additions
 from migrate.programs.values.assigned import assigned
 from migrate.programs.values.lists import appended
+from migrate.programs.values.sources import called_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _DEEPEST = 3  # names between what is added and what is computed
 _BENDING = frozenset("exp expm1 log log1p log2 log10 sqrt".split())
 _LIBRARIES = ("math.", "numpy.", "torch.")
+_SUMS = frozenset({"numpy.sum", "torch.sum"})
 _SCORES = frozenset(
     f"sklearn.metrics.{name}"
     for name in """f1_score fbeta_score precision_score recall_score roc_auc_score average_precision_score r2_score
@@ -89,11 +91,11 @@ def _given(facts: Facts, value: ast.expr) -> list[ast.expr]:
 
 def _sums_all(facts: Facts, node: ast.expr) -> bool:
     calls = (inner for each in _given(facts, node) for inner in walk(each) if isinstance(inner, ast.Call))
-    return any(
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr == "sum"
-        and len(call.args)
-        == int(isinstance(call.func.value, ast.Name) and call.func.value.id in ("np", "numpy", "torch"))
-        and not call.keywords
-        for call in calls
-    )
+    return any(_is_of_all(facts, call) for call in calls)
+
+
+def _is_of_all(facts: Facts, call: ast.Call) -> bool:
+    """`hits.sum()`, `torch.sum(hits)`: without a dimension."""
+    is_sum = isinstance(call.func, ast.Attribute) and call.func.attr == "sum"
+    is_function = not _SUMS.isdisjoint(called_by_name(facts, call))
+    return is_sum and len(call.args) == int(is_function) and not call.keywords

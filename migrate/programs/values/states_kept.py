@@ -44,7 +44,7 @@ def states_kept(
         for unit in with_own_methods(facts, forward) if read else ():
             for statement, name in _stores(facts, unit):
                 if name in read and name not in anew and not _is_where_missing(facts, statement, name):
-                    if _is_computed(facts, unit, statement) and (in_training or not _only_trains(facts, statement)):
+                    if _is_computed(facts, unit, statement) and (in_training or not only_trains(facts, statement)):
                         yield statement, name
 
 
@@ -114,11 +114,11 @@ def _is_where_missing(facts: Facts, statement: ast.stmt, name: str) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr == name for test in asked for node in walk(test))
 
 
-def _only_trains(facts: Facts, statement: ast.stmt) -> bool:
-    """Whether a statement stands under `if self.training:`."""
-    tree = facts.tree(statement)
-    above = [each for each in tree.up(statement) if isinstance(each, ast.If)]
-    asked = [each.test for each in above if tree.in_block(statement, each.body) is not None]
+def only_trains(facts: Facts, node: ast.AST) -> bool:
+    """Whether something stands under `if self.training:`."""
+    tree = facts.tree(node)
+    above = [each for each in tree.up(node) if isinstance(each, ast.If)]
+    asked = [each.test for each in above if tree.in_block(tree.statement(node), each.body) is not None]
     return any(isinstance(node, ast.Attribute) and node.attr == "training" for test in asked for node in walk(test))
 
 
