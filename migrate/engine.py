@@ -117,10 +117,9 @@ def _in_stages(project: Project, facts: Facts, found: Sequence[Stage], options: 
 
 
 def _converted(project: Project, facts: Facts, options: Options, ready: Sequence[Stage] = ()) -> Conversion:
-    from migrate.analysis.known import TABLES
     from migrate.views import converted
 
-    outcome, plan = converted(project, facts, options.known or TABLES, options, ready)
+    outcome, plan = converted(project, facts, options, ready)
     return Conversion(outcome, plan.touched, plan, facts.broken)
 
 

@@ -24,7 +24,10 @@ _Node = TypeVar("_Node", bound=ast.expr)
 #: What is told apart by the call that it comes from.
 APART = frozenset({Role.MODEL, Role.OPTIMIZER, Role.SCHEDULER, Role.LOADER, Role.DATASET, Role.SAMPLER})
 _LONGEST = 120  # lines; what is longer is a program of its own
-_MOST = 96  # copies of one function: of a folder of scripts that share it, each has one or two
+#: Lines of copies of one function. Of a folder of scripts that share it, each has one or two, and a few dozen of such
+#: scripts are many; a framework's tests call its set-up by hundreds, each of which runs again when one learns more.
+_MOST = 4000
+_MOST_COPIES = 96
 _DEEPEST = 3  # copies inside copies; factories that call factories
 #: What is run once for all callers: loops, and functions that outlive the call.
 _NOT_HERE = (ast.For, ast.AsyncFor, ast.While, ast.Yield, ast.YieldFrom, ast.ClassDef, *FUNCTIONS)
@@ -45,13 +48,18 @@ def copy_for(state: State, unit: Function, site: ast.Call, caller: Unit) -> Func
     if unit.first == first or not (by_name or _is_maker(state, unit)):
         return unit
     key = (unit.node, *first)
-    if key not in state.copies and (unit.copies >= _MOST or _depth(outer) >= _DEEPEST or _is_inside(unit, caller)):
+    if key not in state.copies and (_is_full(unit) or _depth(outer) >= _DEEPEST or _is_inside(unit, caller)):
         unit.is_mixed = by_name
         return unit
     if key not in state.copies:
         state.copies[key] = _copied(state, unit, outer)
         state.copies[key].first = first
     return state.copies[key]
+
+
+def _is_full(unit: Function) -> bool:
+    lines = (unit.node.end_lineno or unit.node.lineno) - unit.node.lineno + 1
+    return unit.copies >= _MOST_COPIES or unit.copies * lines >= _MOST
 
 
 def _copied(state: State, unit: Function, outer: Function | None) -> Function:

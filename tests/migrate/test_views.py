@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from migrate import workers
+from migrate import views, workers
 from migrate.analysis import analyse
 from migrate.analysis.known import TABLES
 from migrate.edits import Plan
@@ -226,6 +226,23 @@ def test_when_one_is_left_the_others_are_looked_at_by_several_processes(tmp_path
     assert sorted(seen[2:]) == sorted(f"{name}.py" for name in files if name != "engine")  # each once
     assert (one.findings, one.summaries, one.changes) == (three.findings, three.summaries, three.changes)
     assert len(one.summaries) == 6
+
+
+def test_scripts_are_not_looked_at_one_by_one_where_that_would_take_for_ever(converted, monkeypatch):
+    alone = []
+    view = _Sight.view
+    monkeypatch.setattr(_Sight, "view", lambda sight, one, **how: alone.append(one.path) or view(sight, one, **how))
+    files = {"engine": ENGINE, "train": SCRIPT, "train_small": SCRIPT.replace("SGD", "Adam")}
+    size = sum(len(textwrap.dedent(text)) for text in files.values())
+    monkeypatch.setattr(views, "_MOST", 2 * size)
+    assert not reasons(converted(**files)[0])
+    assert {"train.py", "train_small.py"} <= set(alone)
+    alone.clear()
+    monkeypatch.setattr(views, "_MOST", 2 * size - 1)
+    report, _ = converted(**files)
+    assert alone == []
+    assert [loop.converts for loop in report.of(Kind.LOOP)] == [False]
+    assert reasons(report)  # what keeps them back when all of them are looked at together
 
 
 def test_a_script_that_another_one_imports_is_no_program_of_its_own(converted):

@@ -27,3 +27,15 @@ def test_it_stands_where_the_function_does(tmp_path, held):
     twins = facts.twins(arg)
     assert len(twins) > 1
     assert all(facts.tree(each) is facts.tree(unit.node) for each in twins)
+
+
+@pytest.mark.parametrize("lines", [1, 100])
+def test_a_long_function_is_not_told_apart_for_each_of_hundreds_of_calls(lines):
+    """Each copy runs again when something that it reads has grown: what that costs goes with lines times copies."""
+    body = "\n".join(f"    width = {number}" for number in range(lines))
+    made = f"from torch import nn\n\ndef build(width):\n{body}\n    return nn.Linear(width, 1)\n\n"
+    calls = "\n".join(f"model_{number} = build({number})" for number in range(200))
+    facts = analyse(Project([SourceFile("train.py", (made + calls).encode())]))
+    (unit,) = (unit for unit in facts.functions if unit.name == "build" and unit.of is None)
+
+    assert unit.copies == {1: 96, 100: 39}[lines]
