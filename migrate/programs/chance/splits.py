@@ -31,6 +31,14 @@ _IF_ASKED = frozenset(
     f"sklearn.model_selection.{name}" for name in "KFold StratifiedKFold StratifiedGroupKFold".split()
 )
 _FOLDS = _IF_ASKED | frozenset(f"sklearn.model_selection.{name}ShuffleSplit" for name in ("", "Stratified", "Group"))
+#: Begin at random what they fit to all of the data, and come to groups in an order of their own: made-up labels.
+_FITTED = frozenset(
+    """sklearn.cluster.KMeans sklearn.cluster.MiniBatchKMeans sklearn.cluster.BisectingKMeans sklearn.cluster.k_means
+    sklearn.cluster.kmeans_plusplus sklearn.cluster.SpectralClustering sklearn.cluster.spectral_clustering
+    sklearn.mixture.GaussianMixture sklearn.mixture.BayesianGaussianMixture sklearn.decomposition.PCA
+    sklearn.decomposition.TruncatedSVD sklearn.decomposition.NMF sklearn.decomposition.FastICA
+    sklearn.decomposition.LatentDirichletAllocation""".split()
+)
 #: What chooses, as the splits do: the library whose seed decides, and the argument that takes one of its own.
 _CHOOSING = {
     **SPLITS,
@@ -42,7 +50,7 @@ _CHOOSING = {
     "random.sample": ("random", ""),
     "sklearn.utils.shuffle": ("numpy", "random_state"),
     "sklearn.utils.resample": ("numpy", "random_state"),
-    **dict.fromkeys(_FOLDS, ("numpy", "random_state")),
+    **dict.fromkeys(_FOLDS | _FITTED, ("numpy", "random_state")),
 }
 #: What runs for each sample, or for each batch.
 EACH = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward", "collate_fn"})
