@@ -83,7 +83,7 @@ def output(conversion: Conversion, draft: Draft) -> None:
     for path in said.diverted:
         _divert(conversion, draft, path)
     for call in said.switched:
-        _switch_off(conversion, draft, call)
+        _switch_off(draft, call, f"{conversion.access.name(call)}.is_main_process")
     for call in said.optional:
         draft.wrap(call, f"{{it}} if {conversion.access.name(call)}.is_main_process else None")
     for context in said.contexts:
@@ -104,6 +104,9 @@ def _ask_rank(draft: Draft, said: Speech) -> None:
     for run in (*said.by_rank, *([statement] for statement in said.films)):
         _guard_alone(draft, run, draft.quoted(run[0], IS_FIRST))
         draft.add_import(run[0], "os")
+    for call in said.switched_early:
+        _switch_off(draft, call, draft.quoted(call, IS_FIRST))
+        draft.add_import(call, "os")
     for path in said.told:
         draft.wrap(path, f"{{it}} if {draft.quoted(path, IS_FIRST)} else None")
         draft.add_import(path, "os")
@@ -262,9 +265,8 @@ def _numbered(lines: list[int]) -> str:
     return f"line {texts[0]}" if len(texts) == 1 else f"lines {', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def _switch_off(conversion: Conversion, draft: Draft, call: ast.Call) -> None:
+def _switch_off(draft: Draft, call: ast.Call, test: str) -> None:
     """`wandb.init(mode=...)`: the run of the other processes answers, and sends nothing."""
-    test = f"{conversion.access.name(call)}.is_main_process"
     given = next((keyword.value for keyword in call.keywords if keyword.arg == "mode"), None)
     off = draft.quoted(call, "'disabled'")
     if given is not None:

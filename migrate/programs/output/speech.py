@@ -48,6 +48,7 @@ class Speech:
     opened: list[ast.Call] = field(default_factory=list)  # files that stay open for writing, and cannot be diverted
     optional: list[ast.Call] = field(default_factory=list)  # writers that are None on the others
     switched: list[ast.Call] = field(default_factory=list)  # runs of services, switched off on the others
+    switched_early: list[ast.Call] = field(default_factory=list)  # the same, out of the accelerator's reach
     inputs: list[ast.Call] = field(default_factory=list)  # questions to the user
     summaries: list[ast.Call] = field(default_factory=list)  # of models, which the library runs and prints
     contexts: list[ast.expr] = field(default_factory=list)  # `with mlflow.start_run():` around what all must enter
@@ -173,6 +174,8 @@ def _find_single(conversion: Conversion, voice: Voice, said: Speech) -> None:
         elif voice.outputs.services.starts(use.node):
             if _is_reached(conversion, use.node):
                 said.switched.append(use.node)
+            elif not voice.is_left_to_one(use.node) and not voice.is_written_elsewhere(use.unit):
+                said.switched_early.append(use.node)
         elif (path := voice.outputs.log_file(use.node)) is not None and not voice.own.is_own(use.node):
             if voice.is_left_to_one(use.node):
                 continue

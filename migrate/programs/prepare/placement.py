@@ -26,6 +26,7 @@ from migrate.programs.values.conditions import same_name
 from migrate.programs.values.fetches import is_download
 from migrate.programs.values.logs import logs
 from migrate.programs.values.outputs import Outputs
+from migrate.programs.values.services import begun_for
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
@@ -157,7 +158,7 @@ def _accelerator_spot(
         is_its_own = choice is not None and choice.cpu is not None and argument.name == CPU
         limit = choice.outermost.lineno if choice is not None and is_its_own else None
         names = _Names(facts, program, tree, top, limit)
-        made = names.below(argument.below, last)
+        made = names.below(argument.below | begun_for(facts, argument.needs), last)
         told = max(told, made, *(names.after(name, last) for name in argument.needs))
     in_module = isinstance(program.start, Module) and top is tree.root.body
     earliest = max(told, _start(facts, tree, top))

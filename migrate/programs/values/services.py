@@ -15,7 +15,27 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import walk
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from migrate.analysis.facts import Facts
+
+_ANSWERS = frozenset(name.rpartition(".")[2] for name in output.ASKED)
+
+
+def begun_for(facts: Facts, names: Collection[str]) -> frozenset[ast.AST]:
+    """What begins the runs that some names ask: `wandb.init()` for `wandb.config.device`, which nobody has before."""
+    asked = {each.rpartition(".")[0] for name in names for each in _wholes(name) if each.rpartition(".")[2] in _ANSWERS}
+    if not asked:
+        return frozenset()
+    calls = (node for module in facts.modules for node in facts.tree_of(module).nodes if isinstance(node, ast.Call))
+    starts = (call for call in calls if isinstance(call.func, ast.Attribute) and facts.called(call) & output.SWITCHED)
+    return frozenset(call for call in starts if ast.unparse(call.func).rpartition(".")[0] in asked)
+
+
+def _wholes(name: str) -> list[str]:
+    """`a.b.c` and what it is asked of: `a.b`, `a`."""
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
 
 
 class Services:
