@@ -323,14 +323,25 @@ def _folds_all(facts: Facts, call: ast.Call) -> bool:
 
 
 def _is_mean_of_rows(facts: Facts, node: ast.expr, depth: int) -> bool:
-    """`error.mean(0)`, `torch.mean(error, dim=0)`: what is summed of it are the features, whatever rows there are."""
+    """`error.mean(0)`, `p * torch.log(p / output.mean(dim=0))`: what is summed of it are the features, not the rows."""
     if isinstance(node, ast.Name) and depth > 0:
         given = _given(facts, node)
         return bool(given) and all(_is_mean_of_rows(facts, value, depth - 1) for value in given)
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "mean":
+    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        sides = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+        of_batch = [side for side in sides if _is_of_batch(facts, side)]
+        return bool(of_batch) and all(_is_mean_of_rows(facts, side, depth) for side in of_batch)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or facts.targets(node):
         return False
-    dim = argument_at(node, int("torch.mean" in called_by_name(facts, node)), "dim", "axis")
-    return isinstance(dim, ast.Constant) and dim.value == 0
+    is_function = int(any(name.startswith("torch.") for name in called_by_name(facts, node)))
+    if node.func.attr in _OF_EACH:
+        return _is_mean_of_rows(facts, node.args[0] if is_function and node.args else node.func.value, depth)
+    dim = argument_at(node, is_function, "dim", "axis")
+    return node.func.attr == "mean" and isinstance(dim, ast.Constant) and dim.value == 0
+
+
+#: Compute each number of a tensor by itself.
+_OF_EACH = frozenset("log log1p log2 exp sqrt square abs pow clamp clamp_min sigmoid tanh relu".split())
 
 
 def _has_field(facts: Facts, node: ast.expr) -> bool:
