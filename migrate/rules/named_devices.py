@@ -40,10 +40,27 @@ def named_lines(conversion: Conversion) -> list[str]:
 
 
 def _is_compared(condition: str, name: str) -> bool:
-    """Whether a condition looks at what device a setting names; `not args.cuda` asks a flag, which names none."""
+    """Whether a condition looks at what device a setting names; `not args.cuda` asks a flag, which names none.
+
+    Nor does a word of the program's own: `args.mode != "gpu"`.
+    """
     tree = ast.parse(condition, mode="eval")
+    if any(_is_own_word(node, name) for node in ast.walk(tree)):
+        return False
     asked = {id(inner) for node in ast.walk(tree) for inner in _asked_for_truth(node)}
     return any(ast.unparse(node) == name and id(node) not in asked for node in ast.walk(tree.body))
+
+
+def _is_own_word(node: ast.AST, name: str) -> bool:
+    """Whether a setting is compared with a text that is no device's name."""
+    if not isinstance(node, ast.Compare) or name not in map(ast.unparse, sides := [node.left, *node.comparators]):
+        return False
+    words = [side.value for side in sides if isinstance(side, ast.Constant) and isinstance(side.value, str)]
+    return any(word.partition(":")[0] not in _DEVICES for word in words)
+
+
+#: What names of devices begin with.
+_DEVICES = frozenset("cpu cuda mps xpu hpu npu xla tpu meta".split())
 
 
 def _asked_for_truth(node: ast.AST) -> list[ast.expr]:

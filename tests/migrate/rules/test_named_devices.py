@@ -112,3 +112,60 @@ def test_a_flag_names_no_device(convert_text, numbers_printed):
     assert "Accelerator(cpu=not args.cuda" in text
     assert "args.cuda = accelerator" not in text
     assert numbers_printed(text, 1) == numbers_printed(textwrap.dedent(FLAG), 1)
+
+
+WORD = """
+    import argparse
+
+    import torch
+    from torch import nn
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mode", default="{default}", help="cpu/gpu")
+    args = parser.parse_args()
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 1)
+
+        def together(self, rows):
+            x = torch.stack(rows)
+            if args.mode == "{word}":
+                x = x.cuda()
+            return x
+
+        def forward(self, rows):
+            return self.fc(self.together(rows))
+
+
+    if __name__ == "__main__":
+        torch.manual_seed(0)
+        model = Net()
+        if args.mode == "{word}":
+            model = model.cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(2):
+            loss = model([torch.ones(4) * step, torch.ones(4)]).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(next(model.parameters()).device)
+"""
+
+
+@pytest.mark.parametrize("default", ["gpu", "cpu"])
+def test_a_word_of_the_programs_own_stays(convert_text, on_pretended_gpu, default):
+    _, text = convert_text(WORD.format(default=default, word="gpu"))
+
+    assert 'Accelerator(cpu=args.mode != "gpu")' in text
+    assert "args.mode = " not in text
+    assert on_pretended_gpu(text) == ("cuda:1\n" if default == "gpu" else "cpu\n")
+
+
+def test_a_word_that_names_the_device_is_the_devices(convert_text, on_pretended_gpu):
+    _, text = convert_text(WORD.format(default="cuda", word="cuda"))
+
+    assert "args.mode = accelerator.device.type" in text
+    assert on_pretended_gpu(text) == "cuda:1\n"
