@@ -271,7 +271,10 @@ def _check_mode(facts: Facts, program: Program, modes: Modes, loop: LoopFact) ->
         )
         raise NotShared(f"it is not seen to run under torch.no_grad() or with the model in eval mode{begun}")
     if mode is Mode.NO_GRADIENTS and (layer := unsteady(facts, program)):
-        raise NotShared(f"the model, with {layer}, is not seen to be in eval mode")
+        which = (
+            "not every model, one with {}, is seen" if len(program.models) > 1 else "the model, with {}, is not seen"
+        )
+        raise NotShared(f"{which.format(layer)} to be in eval mode")
 
 
 def is_evaluating(facts: Facts, program: Program, modes: Modes, loop: LoopFact) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import is_stored, rounds, walk
 from migrate.analysis.units import Function
-from migrate.programs.reach.forwards import forwards_inside
+from migrate.programs.reach.forwards import forwards_inside, with_own_methods
 from migrate.programs.values.hooks import BACKWARD, FORWARD, fills, hooked, kept_by, read_of
 from migrate.programs.values.kept import root_of
 from migrate.programs.values.readers import Loaded
@@ -43,7 +43,8 @@ def kept_inside(
         found += [(each, list(read_of(facts, unit, each))) for each, unit in kept_by(facts, forward)]
     for filling, read in found:
         is_over = filling.grows and not _is_emptied(step, filling.place)
-        if (is_over and (read or _is_handed(facts, filling))) or any(node not in inside for node in read):
+        later = (node for node in read if node not in inside and not _is_in_forward(facts, node))
+        if (is_over and (read or _is_handed(facts, filling))) or any(later):
             yield filling.node, filling.place
 
 
@@ -56,6 +57,13 @@ def _read_of_hook(facts: Facts, filling: Filling) -> Iterator[ast.expr]:
         is_meant = "." in place or facts.unit(node).module is own.module
         if is_meant and node not in hook and not is_stored(node) and not fills(facts, node):
             yield node
+
+
+def _is_in_forward(facts: Facts, node: ast.AST) -> bool:
+    """Whether a model reads something while it runs, where a hook of its layers has just put it."""
+    unit = facts.unit(node)
+    forwards = unit.owner.lookup("forward") if isinstance(unit, Function) and unit.owner is not None else ()
+    return any(isinstance(each.unit, Function) and unit in with_own_methods(facts, each.unit) for each in forwards)
 
 
 def _is_handed(facts: Facts, filling: Filling) -> bool:

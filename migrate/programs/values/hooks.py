@@ -131,8 +131,10 @@ def read_of(facts: Facts, unit: Function, filling: Filling) -> Iterator[ast.expr
 
 
 def fills(facts: Facts, node: ast.AST) -> bool:
-    """`means.append(x)`, `means.clear()`: what is there is not asked for."""
+    """`means.append(x)`, `means.clear()`, `means[k] = x`: what is there is not asked for."""
     above = facts.tree(node).parents.get(node)
+    if isinstance(above, ast.Subscript):
+        return above.value is node and is_stored(above)
     return isinstance(above, ast.Attribute) and (above.attr in FILLING or above.attr == "clear")
 
 
