@@ -51,11 +51,13 @@ class Frameworks:
         return any(_OTHERS.search(module.file.content) for module in self._facts.modules)
 
     def uses_torch(self, module: Module) -> bool:
-        """Whether a file imports PyTorch, or a file of the project that does."""
+        """Whether a file imports PyTorch, has it by a star (`from settings import *`), or imports a file that does."""
         if _TORCH.search(module.file.content):
             return True
-        units = (value.unit for values in module.names.values() for value in values)
-        others = {unit.module for unit in units if isinstance(unit, (Module, Function, Class))}
+        values = [value for given in module.names.values() for value in given]
+        if any(value.role is Role.KNOWN and value.name.partition(".")[0] in TORCH_PACKAGES for value in values):
+            return True
+        others = {value.unit.module for value in values if isinstance(value.unit, (Module, Function, Class))}
         return any(_TORCH.search(other.file.content) for other in others)
 
     def names_tpu(self, module: Module) -> bool:
