@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import HOST_PREFIXES
+from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import blocks, own_expressions, writes
 from migrate.programs.device.defaults import defaults
 from migrate.programs.device.devices import is_move
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from migrate.programs.loops import LoopFact, Loops
     from migrate.programs.program import Program
 
+#: What is put on a device.
+_PLACED = FROM_LOADER | {Role.MODEL}
 #: What joins a list of batches where these are.
 _JOINING = ("torch.",)
 
@@ -65,7 +68,21 @@ def left_on_cpu(facts: Facts, loops: Loops, program: Program, placed: Collection
     """Where tensors on the CPU meet what is prepared, in a program over loaders that was written without any device."""
     if moves_anything(facts, program) or not program.training_loaders or _names_device(facts, program):
         return []
+    if _may_move(facts, program):
+        return []  # and what it names may be a GPU, which these are brought to
     return strangers(facts, loops, program, placed)
+
+
+def _may_move(facts: Facts, program: Program) -> bool:
+    """`model.to(self.config.device)`: whether models or batches are put where nobody knows, which is a device's name.
+
+    What a library's settings say of it, or those of an object whose class is chosen by its name, is not followed.
+    """
+    units = _units(facts, program)
+    puts = (use.node for use in facts.calls if use.unit in units and getattr(use.node.func, "attr", "") == "to")
+    placing = (node for node in puts if node.args and roles(facts.receiver(node)) & _PLACED and not facts.targets(node))
+    given = (node.args[0] for node in placing)
+    return any(not facts.names(each) and roles(facts.values(each)) <= {Role.UNKNOWN, Role.METHOD} for each in given)
 
 
 def _names_device(facts: Facts, program: Program) -> bool:
