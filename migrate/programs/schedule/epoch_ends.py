@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import FUNCTIONS, walk
-from migrate.programs.values.lengths import measured
+from migrate.programs.values.lengths import measured, sized
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -96,9 +96,9 @@ def _lengths(facts: Facts, program: Program, node: ast.expr) -> list[ast.Call]:
 
 
 def _is_length(facts: Facts, program: Program, call: ast.Call) -> bool:
-    if "builtins.len" not in facts.called(call) or not call.args:
+    if (counted := sized(facts, call)) is None:
         return False
     if measured(facts, call) & program.training_loaders:
         return True
     trained = {value for loader in program.training_loaders for value in facts.over(loader)}
-    return any(value in trained for value in facts.values(call.args[0]) if value.role is Role.DATASET)
+    return any(value in trained for value in facts.values(counted) if value.role is Role.DATASET)

@@ -42,13 +42,18 @@ def measured(facts: Facts, call: ast.Call) -> set[ast.AST]:
 
 
 def counted_in(facts: Facts, call: ast.Call) -> ast.expr | None:
-    """What a call takes the length of; nothing where it takes none."""
-    if "builtins.len" not in facts.called(call) or not call.args:
-        return None
-    counted = call.args[0]
+    """What a call takes the length of, of which a list may be made for it; nothing where it takes none."""
+    counted = sized(facts, call)
     if isinstance(counted, ast.Call) and facts.called(counted) & _COPIES and counted.args:
         return counted.args[0]
     return counted
+
+
+def sized(facts: Facts, call: ast.Call) -> ast.expr | None:
+    """`x` of `len(x)` and of `x.__len__()`."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "__len__" and not call.args:
+        return call.func.value
+    return call.args[0] if call.args and "builtins.len" in facts.called(call) else None
 
 
 def _is_as_long(facts: Facts, value: Value) -> bool:

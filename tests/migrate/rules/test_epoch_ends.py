@@ -104,6 +104,8 @@ args = read(argparse.ArgumentParser())
         ("i == steps - 1", "steps = len(loader)", True),
         ("count % (len(data) // 4) == 0", "", True),
         ("(i + 1) * 4 >= len(loader.dataset)", "", True),
+        ("i == loader.dataset.__len__() // 4 - 1", "", True),
+        ("i == loader.__len__() - 1", "", False),
         ("i == len(loader) - 1", "", False),
         ("i < len(data) // 4", "", False),
         ("i % 2 == 0", "", False),
