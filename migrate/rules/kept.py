@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from migrate.programs.chance.seeds import modules_of
 from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.shares.kept_inside import kept_inside
 from migrate.programs.training.rows_kept import rows_inside
@@ -31,5 +32,9 @@ def say_kept(conversion: Conversion, draft: Draft, calls: Collection[ast.Call]) 
 
 def say_kept_inside(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     """Say what hooks and forwards put away while a training runs, and what is read of it elsewhere."""
-    for filling, place in kept_inside(conversion.facts, conversion.loops, loop, conversion.program.model_origins):
+    facts, program = conversion.facts, conversion.program
+    modules = modules_of(facts, program)  # hooks of other programs' files see none of these batches
+    for filling, place in kept_inside(facts, conversion.loops, loop, program.model_origins):
+        if facts.unit(filling).module not in modules:
+            continue
         draft.note(filling, f"{place}, filled while the model runs, is of one process's share of the data")
