@@ -27,7 +27,7 @@ def begun_for(facts: Facts, names: Collection[str]) -> frozenset[ast.AST]:
     asked = {each.rpartition(".")[0] for name in names for each in _wholes(name) if each.rpartition(".")[2] in _ANSWERS}
     if not asked:
         return frozenset()
-    calls = (node for module in facts.modules for node in facts.tree_of(module).nodes if isinstance(node, ast.Call))
+    calls = (call for module in facts.modules for call in facts.tree_of(module).nodes.of(ast.Call))
     starts = (call for call in calls if isinstance(call.func, ast.Attribute) and facts.called(call) & output.SWITCHED)
     return frozenset(call for call in starts if ast.unparse(call.func).rpartition(".")[0] in asked)
 
