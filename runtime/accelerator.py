@@ -163,7 +163,8 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
                 sharding=shards,
             )
         )
-        self._passes = Passes(world.rank)
+        self._models: list[nn.Module] = []
+        self._passes = Passes(world.rank, partial(self._strategy.catch_up, self._models))
         self._accumulation = Accumulation(config.gradient_accumulation_steps, self._passes, windows)
         self.native_amp = self._precision.dtype is not None
         self.mixed_precision = config.mixed_precision.value
@@ -173,7 +174,6 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
         self.step_scheduler_with_optimizer = config.step_scheduler_with_optimizer
         self.distributed_type = self._strategy.distributed_type
         self.scaler = self._precision.scaler
-        self._models: list[nn.Module] = []
         self._optimizers: list[Optimizer] = []
         self._schedulers: list[LRScheduler] = []
         self._dataloaders: list[DataLoader[Any]] = []

@@ -70,6 +70,8 @@ class Source:
             self.passes.begin_direct(original, partial(self.feed.steps, Purpose.TRAINING))
             return original
         self.last_purpose = purpose = purpose or self.passes.purpose()
+        if purpose is not Purpose.TRAINING:
+            self.passes.before_evaluation()
         if restored is None:
             if self.skip:
                 warn_if_all_left_out(self.feed, purpose, self.skip)

@@ -73,8 +73,9 @@ _Direct = tuple[weakref.ref[Any], Callable[[], int | None]]  # an iterator of Py
 class Passes:
     """The passes that are going on, as an accelerator sees them; its models, which tell training from evaluation."""
 
-    def __init__(self, rank: int) -> None:
+    def __init__(self, rank: int, before_evaluation: Callable[[], None] = lambda: None) -> None:
         self.rank = rank
+        self.before_evaluation = before_evaluation  # called by all processes where a pass that evaluates begins
         self.last: Pass | None = None  # that has ended
         self.models: list[nn.Module] = []  # prepared models without wrappers, whose mode may be another
         self._direct: list[_Direct] = []

@@ -66,6 +66,9 @@ class Strategy:
     def average(self, models: Iterable[nn.Module]) -> None:
         """Average gradients over the processes after a backward, where that was not done while it ran."""
 
+    def catch_up(self, models: Iterable[nn.Module]) -> None:
+        """Make equal, before an evaluation, what training has changed on each process without an exchange."""
+
     def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
         """A context in which backward does not exchange gradients."""
         return nullcontext()

@@ -53,9 +53,10 @@ _INSIDE = "module."  # before the keys of a wrapped model
 class Replica(DistributedDataParallel):
     """PyTorch's wrapper, with buffers (running statistics) kept equal in another way.
 
-    Rank 0's buffers are sent after a training forward instead of before every forward. So they are equal on all ranks
-    whenever a model is evaluated, a forward without gradients exchanges nothing and may run on some ranks only, and two
-    forwards before one backward do not touch what the backward needs (pytorch/pytorch#22095).
+    Rank 0's buffers are sent after a training forward instead of before every forward; after one in which nothing is
+    exchanged (`no_sync`) when the next evaluation begins. So they are equal on all ranks whenever a model is evaluated,
+    a forward without gradients exchanges nothing and may run on some ranks only, and two forwards before one backward
+    do not touch what the backward needs (pytorch/pytorch#22095).
 
     PyTorch counts on every parameter to take part in every backward, and leaves out for good what is frozen when it
     wraps a model. Where that is not so (an output that no loss uses, a layer that is never run, one that is released
@@ -81,6 +82,7 @@ class Replica(DistributedDataParallel):
         self._ends = [*trained[:1], *trained[-1:]]  # one of them takes part wherever a backward goes, as a rule
         self._left_out = [parameter for parameter in module.parameters() if not parameter.requires_grad]
         self._kept_equal: list[Tensor] = list(self.modules_buffers) if broadcast_buffers else []
+        self._is_behind = False  # whether a training forward has changed buffers that were not sent
         self._send_buffers()
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -98,8 +100,7 @@ class Replica(DistributedDataParallel):
         if not self._is_seen:
             self._is_called = True
             self._has_run = self._has_run or self.require_backward_grad_sync
-        if self._kept_equal and self.require_backward_grad_sync and self.module.training:
-            self._send_buffers()
+        self._keep_equal()
         return output
 
     def averaged(self) -> list[nn.Parameter]:
@@ -223,7 +224,20 @@ class Replica(DistributedDataParallel):
             with suppress(RuntimeError):  # that one has been sent; or with the last one: no backward runs that it ends
                 cast("Any", self.reducer)._autograd_hook(index)  # noqa: SLF001  there is no public name
 
+    def _keep_equal(self) -> None:
+        """Buffers after a forward with gradients, which changes them in training."""
+        if self._kept_equal and self.module.training:
+            self._is_behind = True
+            if self.require_backward_grad_sync:
+                self._send_buffers()
+
+    def catch_up(self) -> None:
+        """Buffers that training forwards have changed without an exchange (`no_sync`) become those of rank 0."""
+        if self._is_behind:
+            self._send_buffers()
+
     def _send_buffers(self) -> None:
+        self._is_behind = False
         broadcast_tensors(self._world, [buffer.data for buffer in self._kept_equal], call=BUFFERS)
 
 
@@ -238,8 +252,8 @@ class Averaged(Replica):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         output = self.module(*inputs, **kwargs)
-        if torch.is_grad_enabled() and self.module.training and self.require_backward_grad_sync:
-            self._send_buffers()
+        if torch.is_grad_enabled():
+            self._keep_equal()
         return output
 
     def averaged(self) -> list[nn.Parameter]:
@@ -296,6 +310,11 @@ class Ddp(Strategy):
                 )
         if self._unaveraged.backwards:
             self._unaveraged.look(parameter for model in models for parameter in _averaged(model))
+
+    def catch_up(self, models: Iterable[nn.Module]) -> None:
+        for model in models:
+            if isinstance(model, Replica):
+                model.catch_up()
 
     def way_out(self, error: RuntimeError) -> str | None:
         return _WAY_OUT if _COUNTED in str(error) else None

@@ -8,8 +8,14 @@ from ranks import run_ranks
 from shards import CAN_SHARD
 from torch import nn
 from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, TensorDataset
 
-from runtime import Accelerator, DistributedDataParallelKwargs, FullyShardedDataParallelPlugin
+from runtime import (
+    Accelerator,
+    DistributedDataParallelKwargs,
+    FullyShardedDataParallelPlugin,
+    GradientAccumulationPlugin,
+)
 from runtime.errors import BackwardError, ConfigurationError
 
 STEPS, SIZE = 3, 12
@@ -142,3 +148,29 @@ def test_hooks_that_cannot_be_are_refused(options, says):
 
     with pytest.raises(ConfigurationError, match=says):
         register_hook(None, DistributedDataParallelKwargs(**options))
+
+
+def evaluated_in_a_window(steps, engine):
+    """What each process computes of equal rows after `steps` micro-steps of windows of 2, and its statistics."""
+    plugin = GradientAccumulationPlugin(num_steps=2, sync_with_dataloader=False)
+    accelerator = Accelerator(cpu=True, gradient_accumulation_plugin=plugin, **ENGINES[engine])
+    torch.manual_seed(0)
+    model = accelerator.prepare(nn.BatchNorm1d(2))
+    training = accelerator.prepare(DataLoader(TensorDataset(torch.randn(20, 2)), batch_size=2))
+    for _, (x,) in zip(range(steps), training, strict=False):
+        with accelerator.accumulate(model):
+            accelerator.backward(model(x).mean())
+    model.eval()
+    found = []
+    with torch.no_grad():
+        for (x,) in accelerator.prepare(DataLoader(TensorDataset(torch.ones(4, 2)), batch_size=4)):
+            found += accelerator.gather_for_metrics(model(x)).tolist()
+    return found, accelerator.unwrap_model(model).running_mean.tolist()
+
+
+@pytest.mark.parametrize("engine", ["replicas", "averaged"])
+def test_an_evaluation_in_the_middle_of_a_window_is_that_of_one_model(engine):
+    (rows, mean), (others, other) = run_ranks(evaluated_in_a_window, 2, 3, engine)
+    assert rows == others
+    assert all(row == rows[0] for row in rows)
+    assert mean == other
