@@ -8,7 +8,7 @@ before.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -43,7 +43,7 @@ class Dispatch(Feed):
     """Rank 0 goes through the original loader; the others get their parts from it."""
 
     def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
-        super().__init__(base, world, dealing)
+        super().__init__(base, world, replace(dealing, even=True))  # all get something in every step
         self._local = Local(base, World(), dealing)
 
     def open(self, purpose: Purpose, since: int = 0) -> Steps:

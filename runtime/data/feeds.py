@@ -103,7 +103,7 @@ class Feed:
         if batches is None or self.shares_out(purpose):
             return batches
         return dealt_steps(
-            batches, self.world.size, drop_last=self.drops_last, even=self.dealing.even, rank=self.world.rank
+            batches, self.world.size, drop_last=self.drops_last, even=self.evens_out(purpose), rank=self.world.rank
         )
 
     def _batches(self, since: int) -> int | None:
@@ -126,6 +126,10 @@ class Feed:
     def shares_out(self, purpose: Purpose) -> bool:
         """Whether every batch is cut into parts, one per rank."""
         return purpose is not Purpose.TRAINING or self.dealing.split
+
+    def evens_out(self, purpose: Purpose) -> bool:
+        """Whether the last round is completed where batches are dealt: what is gathered in an evaluation asks for it."""
+        return self.dealing.even or purpose is not Purpose.TRAINING
 
     def original(self) -> Iterator[Any]:
         """The iterator of the loader as it is."""
@@ -243,7 +247,7 @@ class Planned(Feed):
             return self._whole(since)
         if self.sampler is not None:
             return named(self._known(purpose, since), self.sampler, is_single=self.base.batch_sampler is None)
-        rank, world, even, batches = self.world.rank, self.world.size, self.dealing.even, self.base.batch_sampler
+        rank, world, even, batches = self.world.rank, self.world.size, self.evens_out(purpose), self.base.batch_sampler
         told = agreed(self.base.sampler if batches is None else batches, self.world)
         if self.shares_out(purpose):
             return share_out(islice(told, since, None), rank, world)
@@ -267,11 +271,11 @@ class Planned(Feed):
         return ((each, whole_batch(1 if is_single else len(each), self.world.size)) for each in told)
 
     def _known(self, purpose: Purpose, since: int) -> Iterator[tuple[Any, Share]]:
-        rank, world, size, drop_last = self.world.rank, self.world.size, self.unit, self.drops_last
+        rank, world, even, drop_last = self.world.rank, self.world.size, self.evens_out(purpose), self.drops_last
         pieces = agreed_pieces(self.sampler, self.world)
         if self.shares_out(purpose):
-            return share_pieces(pieces, rank, world, size=size, drop_last=drop_last, skip=since)
-        return deal_pieces(pieces, rank, world, size=size, even=self.dealing.even, drop_last=drop_last, skip=since)
+            return share_pieces(pieces, rank, world, size=self.unit, drop_last=drop_last, skip=since)
+        return deal_pieces(pieces, rank, world, size=self.unit, even=even, drop_last=drop_last, skip=since)
 
     @property
     def starts_workers(self) -> bool:

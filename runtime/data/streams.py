@@ -53,7 +53,7 @@ class Stream(Read):
         return purpose is Purpose.WHOLE or (self.base.batch_size is not None and super().shares_out(purpose))
 
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
-        rank, world, even = self.world.rank, self.world.size, self.dealing.even
+        rank, world, even = self.world.rank, self.world.size, self.evens_out(purpose)
         if purpose is Purpose.WHOLE:
             return _whole(_after(self._items(self.base), since, 0)[0], self.world)
         if self.base.batch_size is None:
