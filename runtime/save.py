@@ -156,9 +156,8 @@ def in_bytes(size: int | str) -> int:
     Raises:
         SaveError: the text is not a number with a unit.
     """
-    if isinstance(size, int):
-        return size
-    match = re.fullmatch(r"(\d+)\s*([KMGT]?I?B)", size.strip().upper())
-    if match is None or match[2] not in _UNITS:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?B)?", str(size).strip().upper())
+    count = 0 if match is None else int(float(match[1]) * _UNITS[match[2] or "B"])
+    if count < 1:
         raise SaveError(f"max_shard_size={size!r} is not understood. Write a number of bytes, or text like '10GB'.")
-    return int(match[1]) * _UNITS[match[2]]
+    return count

@@ -32,6 +32,7 @@ _NAMES = {
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 _LENGTH = struct.Struct("<Q")
 _ALIGN = 8  # bytes
+_FORMAT = "format"  # what others ask the metadata for
 _PLACES = ("numpy._core.multiarray", "numpy.core.multiarray")  # of NumPy 2 and 1
 
 
@@ -57,7 +58,7 @@ def write_safetensors(sink: Sink | IO[bytes], state: Mapping[str, Tensor]) -> No
     """Write a dictionary of tensors; what is stored once is written once."""
     distinct, aliases = without_aliases(state)
     ordered = sorted(distinct.items(), key=lambda item: -item[1].element_size())  # so that every one is aligned
-    header: dict[str, Any] = {"__metadata__": {"format": "pt", **aliases}}
+    header: dict[str, Any] = {"__metadata__": {**aliases, _FORMAT: "pt"}}
     at = 0
     for name, tensor in ordered:
         end = at + tensor.numel() * tensor.element_size()
@@ -106,6 +107,7 @@ def read_safetensors(path: Path, content: Tensor) -> dict[str, Tensor]:
         state = {name: _placed(content, base, row) for name, row in header.items()}
     except (ValueError, KeyError, TypeError, struct.error, RuntimeError) as error:
         raise LoadError(f"{path} is not a whole safetensors file: {error}.") from error
+    aliases.pop(_FORMAT, None)  # no name, though a tensor may be called "pt"
     return state | {alias: state[name] for alias, name in aliases.items() if name in state}
 
 

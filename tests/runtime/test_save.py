@@ -14,7 +14,7 @@ from ranks import run_ranks
 from torch import nn
 
 from runtime import Accelerator
-from runtime.checkpoints.formats import mapped, read_safetensors, without_aliases
+from runtime.checkpoints.formats import mapped, read_safetensors, safetensors_header, without_aliases
 from runtime.errors import SaveError
 from runtime.save import in_bytes, save
 
@@ -125,14 +125,38 @@ def test_shared_tensors_are_written_once():
     assert aliases == {"b": "a"}
 
 
-@pytest.mark.parametrize(("text", "size"), [("10GB", 10**10), ("5 MiB", 5 * 2**20), (17, 17)])
+@pytest.mark.parametrize(("text", "size"), [("10GB", 10**10), ("5 MiB", 5 * 2**20), ("0.5GB", 5 * 10**8), (17, 17)])
 def test_sizes_are_read(text, size):
     assert in_bytes(text) == size
 
 
-def test_sizes_that_are_not_understood_are_refused():
-    with pytest.raises(SaveError, match="'many' is not understood"):
-        in_bytes("many")
+@pytest.mark.parametrize("size", ["many", "10 giga", -1, 0, "0GB", None])
+def test_sizes_that_are_not_understood_are_refused(size):
+    with pytest.raises(SaveError, match=f"{size!r} is not understood"):
+        in_bytes(size)
+
+
+class Named(nn.Module):
+    """Parameters with the names that the format has in its own metadata; the last is the second once more."""
+
+    def __init__(self):
+        super().__init__()
+        self.pt = nn.Parameter(torch.ones(2))
+        self.a = nn.Parameter(torch.ones(3))
+        self.format = self.a
+
+
+def test_parameters_may_have_the_names_of_the_metadata(tmp_path):
+    accelerator, other = Accelerator(cpu=True), Accelerator(cpu=True)
+    accelerator.prepare(Named())
+    accelerator.save_state(tmp_path / "all")
+    model = other.prepare(Named())
+    nn.init.zeros_(model.pt), nn.init.zeros_(model.a)
+    other.load_state(tmp_path / "all")
+    assert [p.tolist() for p in (model.pt, model.format)] == [[1, 1], [1, 1, 1]]
+    path = tmp_path / "all" / "model.safetensors"
+    assert safetensors_header(path)[1]["__metadata__"]["format"] == "pt"
+    assert set(read_safetensors(path, mapped(path))) == {"pt", "a"}
 
 
 def saves(folder):
