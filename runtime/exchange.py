@@ -56,7 +56,8 @@ class Exchange(Processes):
             use_gather_object: tensors as objects, too: one list.
 
         Returns:
-            Tensors as of `gather`; of other objects one list, in which lists are joined.
+            Tensors as of `gather`, and an array of NumPy in the same way; of other objects one list, in which lists are
+            joined.
 
         Raises:
             CollectiveError: tensors and other objects in one container, or shapes that cannot be joined.

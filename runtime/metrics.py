@@ -6,6 +6,7 @@ padding is dropped whatever the sampler, the shapes or the place of the call in 
 * A rank none of whose rows count contributes nothing, whatever it brings (rows, a mean over its rows, an object).
 * A rank some of whose rows count (a completed batch in training) contributes those, where the first dimension is rows.
 * A single row whose batch dimension was squeezed away gets it back when other ranks have one dimension more.
+* An array of NumPy is joined as a tensor is, and comes back as an array.
 
 Outside of a pass, and in one whose sharing is not known, nothing is dropped; what that makes wrong is told, where it
 can be seen.
@@ -13,6 +14,7 @@ can be seen.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +29,7 @@ from runtime.tree import leaves, map_leaves
 from runtime.world import World
 
 ACTION = "gather_for_metrics"
+_NUMBERS = "?bBhHiIlLqQefdFD"  # the characters of NumPy's dtypes
 
 
 def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_object: bool = False) -> Any:
@@ -38,8 +41,12 @@ def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_
     Raises:
         CollectiveError: tensors and other objects in one container; shapes that cannot be joined.
     """
+    if world.size == 1 and (share is None or share.valid == share.rows):
+        return data
+    if _is_array(data) and not use_gather_object:
+        return gather_for_metrics(world, torch.tensor(data), share).numpy()
     if world.size == 1:
-        return data if share is None or share.valid == share.rows else own_counting(data, share)
+        return own_counting(data, share)
     if use_gather_object or _are_objects(data):
         return flattened(_counting_objects(all_objects(world, data, OBJECTS), share))
 
@@ -60,6 +67,12 @@ def _are_objects(data: Any) -> bool:
     """
     is_empty = isinstance(data, (list, tuple)) and next(leaves(data), data) is data
     return is_empty or tensor_leaves(data, ACTION) is None
+
+
+def _is_array(data: Any) -> bool:
+    """Whether this is an array of NumPy, of numbers that a tensor can hold."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(data, numpy.ndarray) and data.dtype.char in _NUMBERS
 
 
 def own_counting(data: Any, share: Share) -> Any:

@@ -128,7 +128,7 @@ class Feed:
         return purpose is not Purpose.TRAINING or self.dealing.split
 
     def evens_out(self, purpose: Purpose) -> bool:
-        """Whether the last round is completed where batches are dealt: what is gathered in an evaluation asks for it."""
+        """Whether the last round is completed where batches are dealt; in an evaluation always, for what is gathered."""
         return self.dealing.even or purpose is not Purpose.TRAINING
 
     def original(self) -> Iterator[Any]:

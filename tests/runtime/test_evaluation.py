@@ -113,6 +113,26 @@ def test_evaluation_is_that_of_one_process_when_shared_out(world, one_process):
             assert (case, results[case]) == (case, expected)
 
 
+def arrays():
+    """What is gathered of arrays of NumPy, one of them of a class that tensors do not have."""
+    found = []
+    for fill in (False, True):
+        accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(pad_batches=fill))
+        with torch.no_grad():
+            for x, y in accelerator.prepare(DataLoader(TensorDataset(*data_of(5)), batch_size=3)):
+                rows, texts = accelerator.gather_for_metrics(x.numpy()), y.numpy().astype(str)
+                lists = accelerator.gather_for_metrics([row.tolist() for row in x.numpy()])
+                found.append((type(rows).__name__, rows.tolist(), lists, rows.tolist() == lists))
+                accelerator.gather_for_metrics(texts)
+    return found
+
+
+def test_arrays_are_joined_as_tensors_are():
+    expected = arrays()
+    assert all(each[0] == "ndarray" and each[3] for each in expected)
+    assert run_ranks(arrays, 2) == [expected] * 2
+
+
 def whole_batches_of_all():
     """The batches that each process is given whole, what it gathers of them, and the lengths beside."""
     found = {}
