@@ -8,6 +8,7 @@ before.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -18,7 +19,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from runtime.collectives import broadcast_object, broadcast_tensors
-from runtime.data.feeds import Dealing, Feed, Local, Steps
+from runtime.data.feeds import Dealing, Feed, Steps
 from runtime.data.passes import Purpose
 from runtime.data.plan import Share, whole_batch
 from runtime.data.rows import cut_up, row_count
@@ -42,14 +43,24 @@ class Form:
 class Dispatch(Feed):
     """Rank 0 goes through the original loader; the others get their parts from it."""
 
-    def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
+    def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing, alone: Feed) -> None:
         super().__init__(base, world, replace(dealing, even=True))  # all get something in every step
-        self._local = Local(base, World(), dealing)
+        self._alone = alone  # the loader on one process
+        self._is_begun = False
+
+    @property
+    def starts_workers(self) -> bool:
+        return not (self._is_begun and self.base.persistent_workers)
+
+    def as_if(self, starts_workers: bool) -> AbstractContextManager[None]:
+        return self._alone.as_if(starts_workers)
 
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
+        draws, self._is_begun = self.starts_workers, True
         if self.world.rank == 0:
-            return _sending(self._parts(self._local.open(purpose, since), purpose), self.world)
-        torch.empty((), dtype=torch.int64).random_(generator=self.base.generator)  # as the iterator on rank 0 draws
+            return _sending(self._parts(self._alone.open(purpose, since), purpose), self.world)
+        if draws:  # as the iterator on rank 0
+            torch.empty((), dtype=torch.int64).random_(generator=self.base.generator)
         return _receiving(self.world)
 
     def _parts(self, steps: Steps, purpose: Purpose) -> Iterator[tuple[list[Any], Share]]:

@@ -354,7 +354,7 @@ def feed_for(base: DataLoader[Any], world: World, dealing: Dealing) -> Feed:
     if dealing.dispatch:
         from runtime.data.dispatch import Dispatch  # late: few programs ask for it
 
-        return Dispatch(base, world, dealing)
+        return Dispatch(base, world, dealing, feed_for(base, World(), dealing))
     if has_own_iteration(base):
         return Opaque(base, world, dealing)
     if isinstance(base.dataset, IterableDataset):

@@ -108,6 +108,37 @@ def prepared_with(state):
     return loader
 
 
+def numbers_of(batches):
+    return [rows(batch)[1] for batch in batches]
+
+
+def gone_on_with_workers_that_stay():
+    """The rest of a second epoch, as it was and resumed, and what the program draws after both."""
+
+    def made():
+        torch.manual_seed(5)
+        workers = {"num_workers": 1, "persistent_workers": True, "multiprocessing_context": "fork"}
+        return prepared(data=list(range(SIZE)), shuffle=True, **workers)[1]
+
+    loader = made()
+    numbers_of(loader)
+    epoch = iter(loader)
+    next(epoch)
+    state = loader.state_dict()
+    rest, drawn = numbers_of(epoch), torch.rand(()).item()
+    resumed = made()
+    resumed.load_state_dict(state)
+    return rest, numbers_of(resumed), drawn
+
+
+def drawn_by_the_plain_loader():
+    torch.manual_seed(5)
+    workers = {"num_workers": 1, "persistent_workers": True, "multiprocessing_context": "fork"}
+    loader = DataLoader(list(range(SIZE)), batch_size=4, collate_fn=padded, shuffle=True, **workers)
+    numbers_of(loader)
+    return numbers_of(loader), torch.rand(()).item()
+
+
 def changing(numbers):
     return {"even" if numbers[0] % 8 else "odd": torch.tensor(numbers)}
 
@@ -173,3 +204,12 @@ def test_an_error_of_the_reader_reaches_all():
     assert second == "AcceleratorError: the loader failed on rank 0: ValueError('no more')"
     assert form.startswith("ConfigurationError: dispatch_batches=True needs batches of one form")
     assert "differ in their keys" in told
+
+
+def test_an_epoch_goes_on_with_workers_that_stay():
+    """They draw their seed once, so the order of a later epoch begins elsewhere than that of the first."""
+    batches, drawn = drawn_by_the_plain_loader()
+    results = run_ranks(gone_on_with_workers_that_stay, 2)
+    for rank, (rest, resumed, _) in enumerate(results):
+        assert rest == resumed == batches[2 + rank :: 2]
+    assert results[0][2] == drawn
