@@ -93,8 +93,11 @@ def on_main_process(method: Callable[..., R]) -> Callable[..., R | None]:
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` with tensors and arrays as numbers, or as lists of numbers where they have more than one element."""
-    return {name: map_leaves(_number, value) for name, value in values.items()}
+    """`values` with tensors and arrays as numbers, or as lists of numbers where they have more than one element.
+
+    Names are texts, as those of all trackers are.
+    """
+    return {str(name): map_leaves(_number, value) for name, value in values.items()}
 
 
 def _number(leaf: Any) -> Any:

@@ -223,6 +223,19 @@ def test_rows_of_csv_and_jsonl(tmp_path):
     assert {path.name for path in (tmp_path / "digits").iterdir()} == {"metrics.csv", "metrics.jsonl", "config.json"}
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_names_may_be_numbers(tmp_path, kind):
+    """Those of classes, say. A table with such a column took no new one any more, and nothing after that."""
+    accelerator = Accelerator(cpu=True, log_with=kind, project_dir=tmp_path)
+    accelerator.init_trackers("run", {3: 4})
+    for values in ({1: 0.5}, {1: 0.25, "loss": 2.0}):
+        accelerator.log(values)
+    accelerator.end_training()
+    read = rows if kind == "csv" else lines
+    assert [float(row["1"]) for row in read(tmp_path / "run" / f"metrics.{kind}")] == [0.5, 0.25]
+    assert json.loads((tmp_path / "run" / "config.json").read_text()) == {"3": 4}
+
+
 def test_numbers_that_json_does_not_know_are_texts(tmp_path):
     tracker = JSONLTracker("digits", tmp_path)
     tracker.start()
