@@ -128,7 +128,7 @@ class Feed:
         return purpose is not Purpose.TRAINING or self.dealing.split
 
     def evens_out(self, purpose: Purpose) -> bool:
-        """Whether the last round is completed where batches are dealt; in an evaluation always, for what is gathered."""
+        """Whether the last round is completed where batches are dealt: always in an evaluation, which gathers."""
         return self.dealing.even or purpose is not Purpose.TRAINING
 
     def original(self) -> Iterator[Any]:
