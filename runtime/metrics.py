@@ -45,7 +45,7 @@ def gather_for_metrics(world: World, data: Any, share: Share | None, use_gather_
         return data
     if _is_array(data) and not use_gather_object:
         return gather_for_metrics(world, torch.tensor(data), share).numpy()
-    if world.size == 1:
+    if world.size == 1 and share is not None:
         return own_counting(data, share)
     if use_gather_object or _are_objects(data):
         return flattened(_counting_objects(all_objects(world, data, OBJECTS), share))

@@ -8,7 +8,7 @@ before.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -52,8 +52,10 @@ class Dispatch(Feed):
     def starts_workers(self) -> bool:
         return not (self._is_begun and self.base.persistent_workers)
 
-    def as_if(self, starts_workers: bool) -> AbstractContextManager[None]:
-        return self._alone.as_if(starts_workers)
+    @contextmanager
+    def as_if(self, starts_workers: bool) -> Iterator[None]:
+        with self._alone.as_if(starts_workers):
+            yield
 
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
         draws, self._is_begun = self.starts_workers, True

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -64,7 +64,7 @@ class Feed:
     """
 
     def __init__(self, base: DataLoader[Any], world: World, dealing: Dealing) -> None:
-        self.base = base
+        self.base = self.read = base  # as it was given, and what is iterated
         self.world = world
         self.dealing = dealing
         self.sampler = None if has_own_iteration(base) else known_sampler(base)
@@ -150,11 +150,21 @@ class Feed:
     @property
     def starts_workers(self) -> bool:
         """Whether opening a pass draws the seed of the workers, which comes before that of the order."""
-        return True
+        return not self.read.persistent_workers or self.read._iterator is None  # noqa: SLF001  no public name
 
-    def as_if(self, starts_workers: bool) -> AbstractContextManager[None]:
+    @contextmanager
+    def as_if(self, starts_workers: bool) -> Iterator[None]:
         """A context in which opening a pass draws the random numbers that it draws with (or without) new workers."""
-        return nullcontext()
+        settings = vars(self.read)
+        own = settings["generator"]
+        if starts_workers and not self.starts_workers:
+            torch.empty((), dtype=torch.int64).random_(generator=own)
+        elif self.starts_workers and not starts_workers:
+            settings["generator"] = torch.Generator()  # a seed that is not drawn from the epoch's
+        try:
+            yield
+        finally:
+            settings["generator"] = own
 
 
 class Local(Feed):
@@ -235,7 +245,7 @@ class Planned(Feed):
             settings |= {"sampler": self._indices, "batch_size": None}
         else:
             settings |= {"batch_sampler": self._indices}
-        self._inner: DataLoader[Any] = DataLoader(base.dataset, **settings)
+        self.read = DataLoader(base.dataset, **settings)
 
     def shares_out(self, purpose: Purpose) -> bool:
         is_cut = self.base.batch_sampler is not None and super().shares_out(purpose)  # a single sample cannot be cut
@@ -277,27 +287,10 @@ class Planned(Feed):
             return share_pieces(pieces, rank, world, size=self.unit, drop_last=drop_last, skip=since)
         return deal_pieces(pieces, rank, world, size=self.unit, even=even, drop_last=drop_last, skip=since)
 
-    @property
-    def starts_workers(self) -> bool:
-        return not self._inner.persistent_workers or self._inner._iterator is None  # noqa: SLF001  no public name
-
-    @contextmanager
-    def as_if(self, starts_workers: bool) -> Iterator[None]:
-        settings = vars(self._inner)
-        own = settings["generator"]
-        if starts_workers and not self.starts_workers:
-            torch.empty((), dtype=torch.int64).random_(generator=own)
-        elif self.starts_workers and not starts_workers:
-            settings["generator"] = torch.Generator()  # a seed that is not drawn from the epoch's
-        try:
-            yield
-        finally:
-            settings["generator"] = own
-
     def open(self, purpose: Purpose, since: int = 0) -> Steps:
         shares = self._indices.prepare(purpose, since)
-        self._inner.collate_fn = self.base.collate_fn  # a script may have given it another one
-        batches = iter(self._inner)
+        self.read.collate_fn = self.base.collate_fn  # a script may have given it another one
+        batches = iter(self.read)
         self._indices.start()
         return ((batch, shares.popleft()) for batch in batches)
 

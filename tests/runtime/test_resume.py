@@ -249,6 +249,41 @@ def test_another_batch_size_goes_on_with_the_next_sample():
     assert [rows(batch) for batch in other] == [given[12:17], given[17:22], given[22:]]
 
 
+class OwnPass(DataLoader):
+    """Its own `__iter__`, around PyTorch's."""
+
+    def __iter__(self):
+        yield from super().__iter__()
+
+
+def gone_on_in_a_later_epoch():
+    """The rest of the second epoch of a loader whose workers stay, as it was and resumed, and the epoch after."""
+
+    def made():
+        torch.manual_seed(5)
+        workers = {"num_workers": 1, "persistent_workers": True, "multiprocessing_context": "fork"}
+        return Accelerator(cpu=True).prepare(OwnPass(range(23), batch_size=4, shuffle=True, **workers))
+
+    loader = made()
+    first = [batch.tolist() for batch in loader]
+    epoch = iter(loader)
+    next(epoch)
+    state, generator = loader.state_dict(), torch.get_rng_state()
+    rest = [batch.tolist() for batch in epoch], [batch.tolist() for batch in loader]
+    resumed = made()
+    resumed.load_state_dict(state)
+    torch.set_rng_state(generator)
+    return len(first), rest, ([batch.tolist() for batch in resumed], [batch.tolist() for batch in resumed])
+
+
+@pytest.mark.parametrize(("world", "steps"), [(1, 6), (2, 3)])
+def test_a_later_epoch_goes_on_where_workers_stay_in_a_loader_of_ones_own(world, steps):
+    """They draw their seed in the first epoch only, so the others are drawn from elsewhere."""
+    for length, rest, resumed in run_ranks(gone_on_in_a_later_epoch, world):
+        assert length == steps == len(rest[0]) + 1
+        assert resumed == rest
+
+
 class InOrder(Sampler):
     """The order of a loader that does not shuffle, written by hand."""
 
