@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -45,6 +46,21 @@ class Place:
     doing: Doing
     call: str  # of PyTorch, when it is in one of its collectives
     text: str  # train.py:41, in main
+
+
+def frame_of(thread: int) -> FrameType | None:
+    """Where a thread is now; None if it has ended.
+
+    No garbage is collected meanwhile: Python 3.11 holds a lock in there that the end of any thread needs, and what is
+    collected may let such a thread run (a loader's iterator waits for its workers). All of them would wait for ever.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames().get(thread)  # noqa: SLF001  documented, in spite of its name
+    finally:
+        if collects:
+            gc.enable()
 
 
 def place_of(frame: FrameType | None) -> Place:

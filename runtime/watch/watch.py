@@ -27,7 +27,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 from runtime.devices import in_host_memory
 from runtime.errors import CollectiveError
 from runtime.watch.hook import install, uninstall
-from runtime.watch.places import Doing, place_of, place_of_error
+from runtime.watch.places import Doing, frame_of, place_of, place_of_error
 from runtime.watch.reports import (
     SAME_CALLS,
     SAME_STEPS,
@@ -203,7 +203,7 @@ class Watch:
         return Report(rank, place.doing, place.text, now - self._still_since, place.call)
 
     def _frame(self) -> FrameType | None:
-        return sys._current_frames().get(self._thread_id)  # noqa: SLF001  documented, in spite of its name
+        return frame_of(self._thread_id)
 
     def _place(self) -> Any:
         return place_of(self._frame())

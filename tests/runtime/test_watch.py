@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -475,6 +476,38 @@ def test_a_loopback_address_of_another_machine_says_nothing_of_its_process():
     assert own.host == "127.0.0.1"
     assert ask(own) is Silence.GONE
     assert ask(replace(own, machine="elsewhere")) is Silence.SILENT
+
+
+COLLECTED_WHILE_ONE_LOOKS = """
+import gc, threading, time
+from runtime.watch.places import frame_of
+
+class Waiting:
+    def __del__(self):
+        time.sleep(1)
+
+def leave_behind():
+    waiting = Waiting()
+    waiting.itself = waiting
+
+gc.collect()
+gc.disable()
+for number in range(5):
+    threading.Thread(target=time.sleep, args=(0.3 + number / 20,)).start()
+leave_behind()
+gc.set_threshold(1)
+spare = [{} for _ in range(60)]  # dictionaries that are kept for new ones, so that frames are made first
+del spare
+gc.enable()
+assert frame_of(threading.main_thread().ident) is not None
+assert gc.isenabled()
+"""
+
+
+def test_looking_where_a_thread_is_never_waits_for_one_that_ends():
+    """In Python 3.11 it did, for ever, where garbage was collected meanwhile that lets other threads run."""
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run([sys.executable, "-c", COLLECTED_WHILE_ONE_LOOKS], env=environ, check=True, timeout=60)
 
 
 def test_the_place_is_the_script_and_not_the_library():
