@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from runtime.config import flag_or_none
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, refuse_other_kind
 from runtime.plugins import TorchDynamoPlugin, field_or_variable
 
 VARIABLES = {  # field → what `accelerate launch` sets
@@ -65,6 +65,7 @@ def compilation(
     """
     if plugin is not None and backend is not None:
         raise ConfigurationError("dynamo_plugin and dynamo_backend are both given. Keep the plugin, with its backend.")
+    refuse_other_kind("dynamo_plugin", plugin, TorchDynamoPlugin)
     given = plugin or TorchDynamoPlugin(backend=backend)
     chosen = given.backend if given.backend is not None else environ.get("ACCELERATE_DYNAMO_BACKEND") or "no"
     if not callable(chosen):

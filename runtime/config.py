@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from runtime.errors import ConfigurationError, UnsupportedArgument
+from runtime.errors import ConfigurationError, UnsupportedArgument, refuse_other_kind
 
 if TYPE_CHECKING:
     from runtime.handlers import DataLoaderConfiguration
@@ -257,10 +257,11 @@ def data_settings(configuration: DataLoaderConfiguration | None, split_batches: 
     """The settings of `dataloader_config`, with the constructor's own (older) `split_batches` merged in.
 
     Raises:
-        ConfigurationError: both say something different.
+        ConfigurationError: both say something different, or it is something else.
     """
     from runtime.handlers import DataLoaderConfiguration  # late: the launcher reads the names above, and prints help
 
+    refuse_other_kind("dataloader_config", configuration, DataLoaderConfiguration)
     chosen = configuration or DataLoaderConfiguration()
     if split_batches is not None and configuration is not None and split_batches != configuration.split_batches:
         raise ConfigurationError(
@@ -276,10 +277,13 @@ def window_steps(plugin: GradientAccumulationPlugin | None, steps: int) -> int |
     """Micro-steps per optimizer step: the plugin's where there is one; None leaves it to the environment.
 
     Raises:
-        ConfigurationError: both are given.
+        ConfigurationError: both are given, or the plugin is something else.
     """
     if plugin is None:
         return steps
+    from runtime.plugins import GradientAccumulationPlugin  # late: most do without
+
+    refuse_other_kind("gradient_accumulation_plugin", plugin, GradientAccumulationPlugin)
     if steps != 1:
         raise ConfigurationError(
             f"gradient_accumulation_steps={steps} and gradient_accumulation_plugin contradict. "

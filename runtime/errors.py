@@ -80,3 +80,9 @@ class SaveError(AcceleratorError, RuntimeError):
 
 class LoadError(AcceleratorError, RuntimeError):
     """A checkpoint cannot be loaded: it is damaged, or does not fit what was prepared."""
+
+
+def refuse_other_kind(argument: str, value: object, kind: type) -> None:
+    """Raise where something else is given than an object of this class, a dictionary of its fields for one."""
+    if value is not None and not isinstance(value, kind):
+        raise ConfigurationError(f"{argument}={value!r} is no {kind.__name__}. Pass {argument}={kind.__name__}(...).")

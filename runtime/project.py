@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, refuse_other_kind
 
 
 @dataclass(slots=True)
@@ -53,8 +53,9 @@ def project_settings(
     """The configuration itself (a new one for None), with the constructor's `project_dir` where it names no folder.
 
     Raises:
-        ConfigurationError: both name a folder, and not the same one.
+        ConfigurationError: both name a folder, and not the same one; or it is something else.
     """
+    refuse_other_kind("project_config", configuration, ProjectConfiguration)
     if configuration is None:
         return ProjectConfiguration(project_dir)
     if configuration.project_dir is None:

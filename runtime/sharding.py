@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from runtime.config import OFF, flag
-from runtime.errors import ConfigurationError, UnsupportedArgument
+from runtime.errors import ConfigurationError, UnsupportedArgument, refuse_other_kind
 from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig, field_or_variable
 
 
@@ -103,6 +103,8 @@ def sharding(
     Raises:
         ConfigurationError: a value that is not understood; `UnsupportedArgument` for what FSDP2 cannot do.
     """
+    refuse_other_kind("fsdp_plugin", plugin, FullyShardedDataParallelPlugin)
+    refuse_other_kind("parallelism_config", parallelism, ParallelismConfig)
     layout = _layout(parallelism, environ)
     is_asked = environ.get("ACCELERATE_USE_FSDP", "").lower() not in OFF
     if plugin is None and not is_asked and layout.shard in (None, 1):

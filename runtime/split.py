@@ -45,7 +45,8 @@ def split(inputs: Any, rank: int, world: int, apply_padding: bool = False) -> An
 
 def _length(inputs: Any) -> int:
     if not isinstance(inputs, Mapping):
-        if not (hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__")):
+        has_rows = getattr(inputs, "ndim", 1) > 0  # a tensor or array without dimensions has a length by name only
+        if not (has_rows and hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__")):
             raise TypeError(
                 f"split_between_processes cannot cut a {type(inputs).__name__}. Pass a list, tuple, tensor, data set, "
                 "or a dictionary of these."

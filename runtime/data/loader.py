@@ -313,10 +313,15 @@ def skip_first_batches(dataloader: DataLoader[Any], num_batches: int = 0) -> Dat
         num_batches: steps of one process, as its loop counts them.
 
     Raises:
-        ConfigurationError: `num_batches` is negative.
+        ConfigurationError: `num_batches` is no whole number of at least 0, or the loader no `DataLoader`.
     """
-    if num_batches < 0:
-        raise ConfigurationError(f"skip_first_batches(loader, {num_batches}): pass a number of at least 0.")
+    if not hasattr(num_batches, "__index__") or num_batches < 0:
+        raise ConfigurationError(f"skip_first_batches(loader, {num_batches}): pass a whole number of at least 0.")
+    if not isinstance(dataloader, DataLoader):
+        raise ConfigurationError(
+            f"skip_first_batches() leaves batches out of a DataLoader, and got a {type(dataloader).__name__}. "
+            f"Of anything else itertools.islice(batches, {num_batches}, None) does."
+        )
     if isinstance(dataloader, Prepared):
         source = dataloader._source  # noqa: SLF001  its own class
         skip = (source.skip or 0) + num_batches

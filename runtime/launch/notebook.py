@@ -189,9 +189,12 @@ def _check_call(function: object, args: object) -> None:
 
 def _whole(name: str, value: str | int) -> int:
     try:
-        return int(value)
+        number = int(value)
     except (TypeError, ValueError):
         raise ConfigurationError(f"{name}={value!r} is not a number. Give a whole one, or leave it out.") from None
+    if isinstance(value, float) and number != value:
+        raise ConfigurationError(f"{name}={value!r} is not a whole number. Give one, or leave it out.")
+    return number
 
 
 def _in_words_of_a_notebook(message: str) -> str:

@@ -353,3 +353,19 @@ def test_unknown_names_of_the_package_list_what_there_is():
 def test_configuration_defaults_are_those_of_accelerate():
     configuration = DataLoaderConfiguration()
     assert (configuration.split_batches, configuration.even_batches, configuration.non_blocking) == (False, True, False)
+
+
+@pytest.mark.parametrize(
+    ("argument", "kind"),
+    [
+        ("dataloader_config", "DataLoaderConfiguration"),
+        ("gradient_accumulation_plugin", "GradientAccumulationPlugin"),
+        ("project_config", "ProjectConfiguration"),
+        ("fsdp_plugin", "FullyShardedDataParallelPlugin"),
+        ("parallelism_config", "ParallelismConfig"),
+        ("dynamo_plugin", "TorchDynamoPlugin"),
+    ],
+)
+def test_a_dictionary_in_the_place_of_a_configuration_is_named(argument, kind):
+    with pytest.raises(ConfigurationError, match=rf"{argument}=\{{'a': 1\}} is no {kind}. Pass {argument}={kind}\("):
+        Accelerator(cpu=True, **{argument: {"a": 1}})

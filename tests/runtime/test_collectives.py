@@ -146,7 +146,7 @@ def test_inputs_are_split_between_processes():
         assert own is rows
     with pytest.raises(ValueError, match=r"differ in length: \{'a': 1, 'b': 2\}"):
         split({"a": [1], "b": [1, 2]}, 0, 2)
-    for inputs in (3, {3, 4}):
+    for inputs in (3, {3, 4}, torch.tensor(3)):
         with pytest.raises(TypeError, match=f"cannot cut a {type(inputs).__name__}"):
             split(inputs, 0, 2)
     with pytest.raises(TypeError, match="cannot repeat the last element of a array"):

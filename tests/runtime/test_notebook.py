@@ -217,6 +217,7 @@ def test_one_process_runs_here_with_the_precision_asked_for():
         ({"num_processes": 2, "mixed_precision": "fp12"}, "mixed_precision='fp12' is not known. Known: no, bf16, fp16"),
         ({"num_processes": 2, "use_port": "a"}, "use_port='a' is not a number"),
         ({"num_processes": "two"}, "num_processes='two' is not a number"),
+        ({"num_processes": 2.5}, "num_processes=2.5 is not a whole number"),
         ({"num_processes": 2, "args": 3}, r"args=3 are not the arguments.*args=\(3,\)"),
         ({"num_processes": 2, "use_port": 70000}, "use_port=70000"),
         ({"num_processes": 2, "num_nodes": 2, "node_rank": 2}, "node_rank=2"),

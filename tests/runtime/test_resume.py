@@ -358,6 +358,20 @@ def test_a_plain_loader_can_be_skipped_too():
     assert isinstance(loader, DataLoader)
 
 
+@pytest.mark.parametrize(
+    ("loader", "number", "message"),
+    [
+        (DataLoader([1]), -1, r"skip_first_batches\(loader, -1\): pass a whole number"),
+        (DataLoader([1]), 1.5, r"skip_first_batches\(loader, 1.5\): pass a whole number"),
+        (DataLoader([1]), None, r"skip_first_batches\(loader, None\): pass a whole number"),
+        ([1, 2], 1, r"got a list.*islice\(batches, 1, None\)"),
+    ],
+)
+def test_what_cannot_be_skipped_is_told(loader, number, message):
+    with pytest.raises(ConfigurationError, match=message):
+        skip_first_batches(loader, number)
+
+
 def skipped_and_then_prepared():
     accelerator = Accelerator(cpu=True)
     data = DataLoader(Numbers(), batch_size=4)
