@@ -289,14 +289,19 @@ def _all_reduce(world: World, tensors: list[Tensor], reduction: str, call: str, 
         announce(world, tensors, call, detail)
     kind = dist.ReduceOp.MAX if reduction == "max" else dist.ReduceOp.SUM
 
-    def summed(flat: Tensor) -> None:
-        if flat.dtype is torch.int16:  # neither gloo nor NCCL has sums of these
+    def joined(flat: Tensor) -> None:
+        if flat.is_floating_point() and reduction == "max":
+            lost = flat.isnan().byte()  # gloo loses these, depending on who has them
+            run(dist.all_reduce, call, flat, op=kind)
+            run(dist.all_reduce, call, lost, op=kind)
+            flat[lost.bool()] = torch.nan
+        elif flat.dtype is torch.int16:  # neither gloo nor NCCL has sums of these
             run(dist.all_reduce, call, wide := flat.int(), op=kind)
             flat.copy_(wide)
         else:
             run(dist.all_reduce, call, torch.view_as_real(flat) if flat.is_complex() else flat, op=kind)
 
-    _flattened(world, tensors, summed)
+    _flattened(world, tensors, joined)
 
 
 def _flattened(world: World, tensors: list[Tensor], function: Callable[[Tensor], None]) -> None:

@@ -188,6 +188,10 @@ def reduces():
     assert a.reduce(torch.ones(2, dtype=torch.float16)).tolist() == [2, 2]
     assert a.reduce(torch.tensor([1.0 - r, r]), "max").tolist() == [1, 1]
     assert a.reduce(torch.full((3000,), r), "max").sum() == 3000
+    for count in (1, 3000):  # what is no number is no smaller, on whichever process it is
+        for rank in (0, 1):
+            lost = a.reduce(torch.full((count,), torch.nan if r == rank else 1.0), "max")
+            assert lost.isnan().all()
     assert a.reduce(own, "none").tolist() == [1, r]
     return message(lambda: a.reduce(own, "min")), message(lambda: a.reduce("text"))
 
