@@ -116,7 +116,10 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _loader() -> Any:
-    """YAML's safe loader, for which 1:4 is text: YAML 1.1 reads it as 64, a number of minutes and seconds."""
+    """YAML's safe loader, for which 1:4 is text (YAML 1.1 reads it as 64, a number of minutes and seconds).
+
+    A key that stands there twice is an error, as YAML has it: one of both would do nothing.
+    """
     import yaml
 
     kinds = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
@@ -124,11 +127,22 @@ def _loader() -> Any:
         first: [(tag, pattern) for tag, pattern in known if tag not in kinds]
         for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-    loader: Any = type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers})
+    own = {"yaml_implicit_resolvers": resolvers, "construct_mapping": _each_once}
+    loader: Any = type("Loader", (yaml.SafeLoader,), own)
     digits = list("+-0123456789.")
     loader.add_implicit_resolver(kinds[0], re.compile(r"[-+]?(0x[0-9a-fA-F]+|[0-9]+)$"), digits)
     loader.add_implicit_resolver(kinds[1], re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"), digits)
     return loader
+
+
+def _each_once(loader: Any, node: Any, deep: bool = False) -> Any:
+    import yaml
+
+    keys = [key.value for key, _ in node.value]
+    for key, _ in node.value:
+        if keys.count(key.value) > 1:
+            raise yaml.YAMLError(f"{key.value!r} stands there twice, from line {key.start_mark.line + 1} on")
+    return yaml.SafeLoader.construct_mapping(loader, node, deep)
 
 
 def _entries(path: Path, content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -94,6 +94,7 @@ def test_every_known_key_is_read(read):
         ("just words", "not a list of settings"),
         ("a: b: c", "is not YAML: "),
         ("num_processes: !!python/object/apply:os.getcwd []", "is not YAML: could not determine a constructor"),
+        ("num_processes: 2\nuse_cpu: true\nnum_processes: 3", "'num_processes' stands there twice, from line 1 on"),
     ],
 )
 def test_what_is_refused(read, text, says):
