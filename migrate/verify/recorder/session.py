@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
-import gc
 import random
 import sys
 import threading
