@@ -10,6 +10,7 @@ from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Class, Function
 from migrate.programs.training.divided_losses import is_divided, trains_nothing
 from migrate.programs.training.products import folds_rows, is_product
+from migrate.programs.training.row_by_row import grown_by_rows, sums_rows
 from migrate.programs.values.assigned import assigned
 from migrate.programs.values.batch_size import counts_rows, is_size
 from migrate.programs.values.masks import is_mask
@@ -86,10 +87,11 @@ def folded_by_hand(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.expr, str
         if isinstance(call.func, ast.Attribute):
             for node in _parts(facts, call.func.value, _DEEPEST, seen):
                 why = _AGAIN if _divides_again(facts, node) else _OF_A_PART
-                why = _SUM if _is_sum(facts, node) or _is_times_batch(facts, node) else why
+                added = grown_by_rows(facts, node)
+                why = _SUM if added or _is_sum(facts, node) or _is_times_batch(facts, node) else why
                 if why is _SUM or why not in told:
                     told.add(why)
-                    yield node, why
+                    yield (added or [node])[0], why
 
 
 _SUM = "this loss is a sum: N processes average their gradients, which divides it by N"
@@ -112,6 +114,8 @@ def _parts(facts: Facts, node: ast.expr, depth: int, seen: set[ast.AST]) -> Iter
         yield node
     elif (by := _divided_in_place(facts, node)) and _sums(facts, node, _NEAR):
         yield from (each for each in by if _sums(facts, each, _NEAR))
+    elif grown_by_rows(facts, node):
+        yield node
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _sums(facts, node.left, _NEAR):
         is_product = isinstance(node.right, ast.BinOp) and is_size(facts, node.right)
         if _sums(facts, node.right, _NEAR) and not (is_product and _how_often(facts, node.right)):
@@ -191,7 +195,8 @@ def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:
     """Whether an expression is a sum over the batch, by itself or by the name that it has."""
     if isinstance(node, ast.Name) and depth > 0:
         given = _given(facts, node)
-        return bool(given) and all(_sums(facts, value, depth - 1) for value in given)
+        is_sum = bool(given) and all(_sums(facts, value, depth - 1) for value in given)
+        return is_sum or bool(grown_by_rows(facts, node))
     if isinstance(node, ast.BinOp):
         is_sum = is_product(facts, node) or _is_times_batch(facts, node)
         return is_sum or any(_sums(facts, side, depth) for side in (node.left, node.right))
@@ -300,7 +305,7 @@ _KEEPING = frozenset("clamp clamp_min float detach item to max".split())
 
 def _is_sum(facts: Facts, node: ast.expr) -> bool:
     """`x.sum()`, `torch.sum(x)` of something of a batch, and products that come to the same."""
-    if is_product(facts, node):
+    if is_product(facts, node) or sums_rows(facts, node):
         return True
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _SUMS:
         return False
