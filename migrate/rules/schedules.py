@@ -28,7 +28,7 @@ after k steps is that of the original. Where the schedule is made for that numbe
 loader in another (`t_total = args.max_steps if args.max_steps > 0 else epochs * len(loader)`), the loader is prepared
 before its length is measured, so that both count steps.
 What else waits for the last batch by a length that was measured before prepare, or by that of the data set, is told: no
-process comes to it.
+process comes to it. So is an epoch that ends after a number of samples (`islice(loader, samples // batch_size)`).
 Refused: a rate that waits for a certain batch (`if step % 1000 == 0`), that changes by a factor at every batch, or that
 goes by both kinds of numbers at once; a scheduler that would be prepared and is stepped per epoch, too; an optimizer
 that sets its own rate by how many of a number of steps it has taken (`BertAdam(..., t_total=epochs * len(loader))`).
@@ -40,9 +40,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.syntax import walk
 from migrate.programs.processes.replicas import differs
 from migrate.programs.schedule.ends import ends, is_made_for
 from migrate.programs.schedule.epoch_ends import passed_over
+from migrate.programs.schedule.parts_of_epochs import parts_of_epochs
 from migrate.programs.schedule.rates import is_plain_count
 from migrate.programs.schedule.schedulers import Horizon, Pace, counts_given
 from migrate.programs.training.weights import weights_by_count
@@ -86,10 +88,19 @@ def _say_passed_over(conversion: Conversion, draft: Draft) -> None:
     facts, loops, program = conversion.facts, conversion.loops, conversion.program
     moments = Moments(facts, program, conversion.placement.stages)
     for loop in (loop for loop in program.training if loop.loaders and program.handed is None):
+        numbers = list(parts_of_epochs(facts, loop))
         for test, length in passed_over(facts, loops, program, moments, loop):
+            if any(number in set(walk(test)) for number in numbers):
+                continue
             what = f"`{ast.unparse(test)}` waits for a batch by `{ast.unparse(length)}`"
             message = f"{what}, the number of all: each of N processes comes to one N-th of them"
             draft.note(test, message, "measure the length of the loader below prepare, which is that of the share")
+        for number in numbers:
+            message = (
+                f"the loop ends after `{ast.unparse(number)}` batches, as many on each of N processes: together they take "
+                "N times the samples"
+            )
+            draft.note(number, message, "divide that number by accelerator.num_processes")
 
 
 def _ask_of_all(conversion: Conversion, draft: Draft, turn: ast.BinOp) -> None:
