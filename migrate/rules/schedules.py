@@ -97,8 +97,8 @@ def _say_passed_over(conversion: Conversion, draft: Draft) -> None:
             draft.note(test, message, "measure the length of the loader below prepare, which is that of the share")
         for number in numbers:
             message = (
-                f"the loop ends after `{ast.unparse(number)}` batches, as many on each of N processes: together they take "
-                "N times the samples"
+                f"the loop ends after `{ast.unparse(number)}` batches, as many on each of N processes: together they "
+                "take N times the samples"
             )
             draft.note(number, message, "divide that number by accelerator.num_processes")
 

@@ -1,8 +1,8 @@
 """Epochs that end before the data do, after a number of samples: `for x, y in islice(loader, samples // batch_size):`.
 
-That number is one of batches, so each of N processes takes as many of its own, and all together N times the samples. So
-it is with `zip(range(steps), loader)`, with batches that `next` takes, and with a loop that is left by `break`. A number
-of all samples is none of these: there each process comes to the end of its share first.
+That number is one of batches, so each of N processes takes as many of its own, and all together N times the samples.
+So it is with `zip(range(steps), loader)`, with batches that `next` takes, and with a loop that is left by `break`. A
+number of all samples is none of these: there each process comes to the end of its share first.
 """
 
 from __future__ import annotations
