@@ -16,6 +16,7 @@ from migrate.programs.output.folders import if_missing, may_be_there, only_folde
 from migrate.programs.output.guards import is_asked, keeps
 from migrate.programs.output.logged import logged_above
 from migrate.programs.output.muted import is_muted, only_prints
+from migrate.programs.output.run_by_libraries import run_by_libraries
 from migrate.programs.output.surroundings import Outside, is_command, surroundings, unnamed_speakers
 from migrate.programs.output.voice import Voice
 from migrate.programs.output.writers import Form, made_by
@@ -94,7 +95,7 @@ def listen(conversion: Conversion) -> Speech:
             _listen_inside(conversion, voice, said, unit)
     silent = is_muted(conversion)
     unnamed = implied(conversion.facts, {*conversion.units, *conversion.access.around})  # no call has a guard
-    for unit in {*conversion.program.outsiders, *_beside(conversion), *unnamed}:
+    for unit in {*conversion.program.outsiders, *_beside(conversion), *unnamed, *run_by_libraries(conversion)}:
         said.folders += may_be_there(conversion.facts, unit) if conversion.facts.is_editable(unit) else []
         is_guarded = voice.is_of_ones_object(unit) or (unit not in unnamed and voice.is_guarded_outside(unit))
         if voice.speaks_unasked(unit) and not is_guarded:
