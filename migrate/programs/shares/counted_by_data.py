@@ -1,7 +1,7 @@
 """What a data set counts of what it is asked for: `self.seen += 1` in its `__getitem__`.
 
-Each process asks for the samples of its own batches alone, so what the data set goes by (a curriculum) and what is shown
-of it is of one process's share.
+Each process asks for the samples of its own batches alone, so what the data set goes by (a curriculum) and what is
+shown of it is of one process's share.
 """
 
 from __future__ import annotations
