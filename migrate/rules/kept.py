@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.programs.chance.seeds import modules_of
 from migrate.programs.reach.forwards import forwards_inside
 from migrate.programs.shares.counted_by_data import counted_by_data
+from migrate.programs.shares.kept_by_handlers import kept_by_handlers
 from migrate.programs.shares.kept_inside import kept_inside
 from migrate.programs.training.rows_kept import rows_inside
 
@@ -32,13 +33,14 @@ def say_kept(conversion: Conversion, draft: Draft, calls: Collection[ast.Call]) 
 
 
 def say_kept_inside(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
-    """Say what hooks, forwards and data sets put away while a training runs, and what is read of it elsewhere."""
+    """Say what hooks, handlers, forwards and data sets put away in a training, and what is read of it elsewhere."""
     facts, program = conversion.facts, conversion.program
     modules = modules_of(facts, program)  # hooks of other programs' files see none of these batches
     for filling, place in kept_inside(facts, conversion.loops, loop, program.model_origins):
-        if facts.unit(filling).module not in modules:
-            continue
-        draft.note(filling, f"{place}, filled while the model runs, is of one process's share of the data")
+        if facts.unit(filling).module in modules:
+            draft.note(filling, f"{place}, filled while the model runs, is of one process's share of the data")
+    for adding, place in kept_by_handlers(facts, loop):
+        draft.note(adding, f"{place}, which each step adds to, is of one process's share of the data")
     for counting, place in counted_by_data(facts, loop):
         what = f"{place} counts what the data set gives: on each of N processes that is its own share"
         draft.note(counting, what, "let it go by a number that the training loop hands to it, or by the epoch")
