@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Place = tuple[ast.Call, Unit]
 
-_TREES = frozenset({"shutil.rmtree"})
+TREES = frozenset({"shutil.rmtree"})
 
 
 def removals(conversion: Conversion) -> list[ast.stmt]:
@@ -35,7 +35,7 @@ def removals(conversion: Conversion) -> list[ast.stmt]:
     found: dict[ast.stmt, None] = {}
     for path, read in _reads(conversion) if takers else ():
         for taker in takers.get(path, ()):
-            if (place := _between(conversion, read, taker)) is not None:
+            if (place := between(conversion, read, taker)) is not None:
                 found[place] = None
     found.update((place, None) for place in _whole_folders(conversion))
     return list(found)
@@ -44,14 +44,14 @@ def removals(conversion: Conversion) -> list[ast.stmt]:
 def _whole_folders(conversion: Conversion) -> Iterator[ast.stmt]:
     """The statements that take a folder away into which something above them has looked."""
     facts, voice = conversion.facts, Voice(conversion)
-    takers = [use for use in facts.calls if use.node.args and facts.called(use.node) & _TREES]
+    takers = [use for use in facts.calls if use.node.args and facts.called(use.node) & TREES]
     for use in conversion.speaking_uses if takers else ():
         if voice.is_of_one(facts.tree(use.node).statement(use.node)):
             continue
         for taker in takers:
             gone = parts_of(facts, taker.node.args[0])
             if gone and any(folder[: len(gone)] == gone for folder in looked_into(facts, use.node)):
-                if (place := _between(conversion, (use.node, use.unit), (taker.node, taker.unit))) is not None:
+                if (place := between(conversion, (use.node, use.unit), (taker.node, taker.unit))) is not None:
                     yield place
 
 
@@ -78,7 +78,7 @@ def _reads(conversion: Conversion) -> Iterator[tuple[str, Place]]:
             yield ast.unparse(path), (use.node, use.unit)
 
 
-def _between(conversion: Conversion, read: Place, taker: Place) -> ast.stmt | None:
+def between(conversion: Conversion, read: Place, taker: Place) -> ast.stmt | None:
     """The statement that takes a file away, in the block that has read it above; None where training lies between."""
     (reading, unit), (taking, other) = read, taker
     if unit is not other:

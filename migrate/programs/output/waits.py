@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.syntax import walk
 from migrate.programs.marker import is_barrier
 from migrate.programs.output.brought import below_what_is_brought
+from migrate.programs.output.looked_for import looked_for
 from migrate.programs.output.removals import removals
 from migrate.programs.output.rereads import rereads
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 def waits(conversion: Conversion) -> list[ast.stmt]:
     """The statements above which a wait belongs, but for those where the program has seen to it itself."""
-    places = dict.fromkeys([*rereads(conversion), *removals(conversion), *below_what_is_brought(conversion)])
+    found = (*rereads(conversion), *removals(conversion), *looked_for(conversion), *below_what_is_brought(conversion))
+    places = dict.fromkeys(found)
     return [place for place in places if not is_barrier(place) and not _has_waited(conversion, place)]
 
 
