@@ -19,7 +19,7 @@ from migrate.analysis.units import Class, Function
 from migrate.programs.processes.replicas import differs
 from migrate.programs.reach.callees import reached
 from migrate.programs.reach.outsiders import is_inside_model, units_of
-from migrate.programs.reach.self_training import steps
+from migrate.programs.reach.self_training import is_itself, steps
 from migrate.programs.training.containers import contents, without_forward
 from migrate.programs.training.gradients_off import is_decorated_without, without_gradients
 
@@ -69,11 +69,14 @@ def _calls(facts: Facts, loops: Loops, program: Program) -> Iterator[ast.Call]:
     held = set().union(*(contents(facts, model) for model in program.model_origins))
     parts = (held | facts.parts(program.model_origins | held)) - program.model_origins
     for unit in units_of(facts, program):
-        outside = frozenset() if is_inside_model(facts, unit) else parts
+        is_inside = is_inside_model(facts, unit)
+        outside = frozenset() if is_inside else parts
         for call in facts.own(unit):
             if not isinstance(call, ast.Call):
                 continue
-            is_around = _is_of_trained(facts, program, call.func) or _runs_part(facts, call.func, outside)
+            is_own = is_inside and isinstance(call.func, ast.Attribute) and is_itself(facts, call.func.value)
+            is_around = not is_own and _is_of_trained(facts, program, call.func)
+            is_around = is_around or _runs_part(facts, call.func, outside)
             if not is_around and not _runs_handed(facts, program, call):
                 continue
             if unit not in computing and not any(_has_rows(facts, argument) for argument in arguments(call)):

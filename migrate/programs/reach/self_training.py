@@ -15,6 +15,7 @@ from migrate.programs.reach.callees import reached
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Unit
 
 _MODELS = frozenset({Role.MODEL, Role.CRITERION})
 
@@ -57,10 +58,12 @@ def _leading(facts: Facts, waiting: set[object]) -> set[Function]:
 
 def is_itself(facts: Facts, node: ast.expr) -> bool:
     """Whether a model is meant by `self`, in one of its own methods: it knows itself without a wrapper."""
-    unit = facts.unit(node)
-    while isinstance(unit, Function) and unit.parent is not None:
-        unit = unit.parent
-    if not isinstance(node, ast.Name) or not isinstance(unit, Function) or (itself := unit.itself) is None:
+    unit: Unit | None = facts.unit(node)
+    if not isinstance(node, ast.Name):
+        return False
+    while isinstance(unit, Function) and node.id not in unit.parameter_names:
+        unit = unit.parent  # a function inside of a method has its `self`, a class inside of a function one of its own
+    if not isinstance(unit, Function) or (itself := unit.itself) is None:
         return False
     return node.id == itself.arg and _is_method(facts, unit)
 
