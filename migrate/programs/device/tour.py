@@ -35,6 +35,8 @@ FACTORIES = frozenset(
     f"torch.{name}" for name in "zeros ones full empty rand randn randint randperm arange linspace eye tensor".split()
 )
 OLD_FACTORIES = frozenset(f"torch.{name}Tensor" for name in ("", "Float", "Long", "Double", "Int", "Byte", "Bool"))
+#: What these give is no tensor, or told by what they were given.
+_PLAIN = ("builtins.", "math.", *tensors.HOST_PREFIXES)
 _OF_NUMPY = frozenset({"torch.from_numpy", "torch.as_tensor"})
 _PLACED = frozenset({Where.RAW, Where.DEVICE})
 _TENSORS = _PLACED | {Where.HOST, Where.NUMPY}
@@ -223,7 +225,7 @@ class Tour(Walk):
         place = super(Tour, self)._of_another(node, names, places)
         if any(name.startswith(tensors.HOST_PREFIXES) for name in names) and _TENSORS & set(places):
             return Where.NUMPY  # also `np.clip(x, 0, 1)` of a tensor, which is one again, on the CPU
-        is_plain = all(name.startswith(("builtins.", *tensors.HOST_PREFIXES)) for name in names)
+        is_plain = all(name.startswith(_PLAIN) for name in names)
         return outside(self.facts, node) if place is Where.NOWHERE and not is_plain else place
 
     def _of_factory(self, node: ast.Call, places: list[Where]) -> Where:

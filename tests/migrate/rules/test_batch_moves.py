@@ -464,6 +464,13 @@ ALONG = {
         "model": "head = nn.Linear(2, 1)\nmodel = nn.Sequential(nn.Identity(), head)",
         "step": "with torch.no_grad():\n    shown = head(x)",
     },
+    "a number of the standard library": {
+        "imports": "import math",
+        "setup": "class Scaled(nn.Linear):\n    def forward(self, x, by):\n        return super().forward(x) / by",
+        "model": "model = Scaled(2, 1)\nsteps = 0",
+        "batch": "steps += 1",
+        "forward": "model(x, max(0.5, math.exp(-0.1 * epoch)))",
+    },
     "a layer without weights": {"made": "squash = nn.Sigmoid()", "step": "shown = squash(output)"},
     "a model that sees only what is on the CPU": {
         "made": "other = nn.Linear(2, 1)",
