@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.roles import FROM_LOADER, origins
+from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Function
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.batch_size import is_size
@@ -72,23 +74,36 @@ def _names(statement: ast.stmt, position: int | None) -> Iterator[str]:
 def _divides(facts: Facts, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
     """Whether a node divides what a call gives, or has given under a name, by the size of a batch."""
     match node:
-        case ast.BinOp(left, ast.Div(), by) if is_size(facts, by):
+        case ast.BinOp(left, ast.Div(), by):
             pass
-        case ast.Call(func=ast.Attribute(left, "div" | "div_"), args=[by]) if is_size(facts, by):
+        case ast.Call(func=ast.Attribute(left, "div" | "div_"), args=[by]):
             pass
-        case ast.Call(args=[left, by]) if "torch.div" in called_by_name(facts, node) and is_size(facts, by):
+        case ast.Call(args=[left, by]) if "torch.div" in called_by_name(facts, node):
             pass
         case _:
             return False
+    if not is_size(facts, by) and not _is_told_size(facts, by, left):
+        return False
     return _holds(left, call, names) and not any(
         isinstance(inner, ast.Attribute) and inner.attr in TAKEN_OUT for inner in ast.walk(left)
     )
 
 
+def _is_told_size(facts: Facts, by: ast.expr, divided: ast.expr) -> bool:
+    """Whether a number is what the loaders were told to put into a batch: `args.batch_size`, of one process's, too."""
+    if isinstance(by, ast.Constant):  # which nobody changes along with the batch
+        return False
+    loaders = [facts.source(made) for made in origins(facts.values(divided), *FROM_LOADER)]
+    sizes = [argument_at(made, 1, "batch_size") for made in loaders if isinstance(made, ast.Call)]
+    return bool(sizes) and all(size is not None and ast.unparse(size) == ast.unparse(by) for size in sizes)
+
+
 def _is_in_place(facts: Facts, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
     """`loss = loss / len(x)`, `loss /= len(x)`: from there on it is a mean."""
     if isinstance(node, ast.AugAssign):
-        return isinstance(node.op, ast.Div) and _holds(node.target, call, names) and is_size(facts, node.value)
+        by = node.value
+        is_mine = isinstance(node.op, ast.Div) and _holds(node.target, call, names)
+        return is_mine and (is_size(facts, by) or _is_told_size(facts, by, node.target))
     if not isinstance(node, ast.Assign) or not any(_holds(target, call, names) for target in node.targets):
         return False
     return any(_divides(facts, inner, call, names) for inner in ast.walk(node.value))
