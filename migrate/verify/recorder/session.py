@@ -112,7 +112,7 @@ class Session:
         main = threading.main_thread().ident
 
         def expire() -> None:
-            gc.disable()  # collected in the next call, a loader's iterator may wait for a thread that waits for this one
+            gc.disable()  # what is collected there may wait for a thread that waits for this one
             frame = sys._current_frames().get(main or 0)  # noqa: SLF001 - there is no other way to see it
             self._journal.end("time", place=self._journal.place(frame) if frame else "")
             os._exit(0)
