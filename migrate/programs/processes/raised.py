@@ -13,13 +13,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import FUNCTIONS, LOOPS, TRIES, gives_up, jumps
-from migrate.analysis.units import Class, Function
+from migrate.analysis.units import Class, Function, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Unit
     from migrate.programs.loops import Loops
 
 #: What comes by itself, whatever a program raises.
@@ -30,16 +29,20 @@ def is_handled(facts: Facts, loops: Loops, node: ast.Raise | ast.Assert) -> bool
     """Whether an exception only leaves a step, or a training by a handler that names it and goes on."""
     if any(_attempts(facts, node, lambda above: isinstance(above, LOOPS) and loops.trains(above))):
         return True
-    return _is_named(facts, node, _raised(facts, node), frozenset())
+    return _is_named(facts, node, _raised(facts, node))
 
 
-def _is_named(facts: Facts, node: ast.AST, names: set[str], seen: frozenset[Unit]) -> bool:
-    """Whether a handler around a node, or around a call of its function, has one of these names and goes on."""
-    if _is_near(facts, node, names):
-        return True
-    unit = facts.unit(node)
-    calls = facts.callers(unit) if isinstance(unit, Function) and unit not in seen else ()
-    return any(_is_named(facts, call.node, names, seen | {unit}) for call in calls)
+def _is_named(facts: Facts, node: ast.AST, names: set[str]) -> bool:
+    """Whether a handler around a node, or around a call that leads to it, has one of these names and goes on."""
+    waiting, seen = [node], set[Unit]()
+    while waiting:
+        if _is_near(facts, here := waiting.pop(), names):
+            return True
+        unit = facts.unit(here)
+        if isinstance(unit, Function) and unit not in seen:
+            seen.add(unit)
+            waiting.extend(call.node for call in facts.callers(unit))
+    return False
 
 
 def _is_near(facts: Facts, node: ast.AST, names: set[str]) -> bool:
@@ -72,7 +75,7 @@ class Raising(dict[Function, bool]):
 
     def _is_out(self, node: ast.Raise) -> bool:
         names = _raised(self._facts, node)
-        return not _is_near(self._facts, node, names) and _is_named(self._facts, node, names, frozenset())
+        return not _is_near(self._facts, node, names) and _is_named(self._facts, node, names)
 
 
 def goes_on(handler: ast.ExceptHandler) -> bool:
