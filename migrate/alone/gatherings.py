@@ -87,7 +87,7 @@ class Gatherings:
         reads = [name for name in named if isinstance(name.ctx, ast.Load)]
         whole = [name for name in reads if self._is_read_whole(name)]
         is_whole = all(name in whole or self._is_first(name) for name in reads) and (bool(whole) or not reads)
-        return is_whole and not self._is_in_step(use.node, use.unit, frozenset())
+        return is_whole and not self._is_in_step(use.node, use.unit, set())
 
     def _is_first(self, name: ast.Name) -> bool:
         """`parts[0].keys()` of a list that is read as a whole as well, and `len(parts)`."""
@@ -113,16 +113,17 @@ class Gatherings:
         loops = Loops(self._world.facts)
         return {loop.node for loop in loops.training}, {loop.node for loop in loops.evaluation}
 
-    def _is_in_step(self, node: ast.AST, unit: Unit, seen: frozenset[int]) -> bool:
+    def _is_in_step(self, node: ast.AST, unit: Unit, seen: set[Unit]) -> bool:
         """Whether some way to a place leads through a step of the training, and no evaluation in it."""
         training, evaluating = self._loops
         for loop in self._world.facts.tree(node).loops(node):
             if loop in training or loop in evaluating:
                 return loop in training
-        if not isinstance(unit, Function) or id(unit) in seen:
+        if not isinstance(unit, Function) or unit in seen:
             return False
+        seen.add(unit)
         calls = self._world.facts.callers(unit)
-        return any(self._is_in_step(call.node, call.caller, seen | {id(unit)}) for call in calls)
+        return any(self._is_in_step(call.node, call.caller, seen) for call in calls)
 
 
 def _to_all(call: ast.Call) -> tuple[ast.Name, ast.expr] | None:

@@ -64,13 +64,13 @@ class Singles:
         unit = self._maker(origin)
         if unit is None:
             return None
-        around = {*self._facts.tree(inside).up(inside), *self._around(home, frozenset()), *self._turned(origin)}
+        around = {*self._facts.tree(inside).up(inside), *self._around(home, set()), *self._turned(origin)}
         return self._way(self._facts.source(origin), unit, home, around, ()).again
 
     def entered_again(self, unit: Unit, origin: ast.AST) -> ast.AST | None:
         """What enters a unit once more with an object that was made before: a loop, a further call; None: nothing."""
         maker = self._facts.unit(self._facts.source(origin))
-        around = {*self._facts.tree(origin).up(self._facts.source(origin)), *self._around(maker, frozenset())}
+        around = {*self._facts.tree(origin).up(self._facts.source(origin)), *self._around(maker, set())}
         return self._again(unit, maker, around, origin, ())
 
     def runs_again(self, node: ast.AST, seen: tuple[Unit, ...] = ()) -> bool:
@@ -216,11 +216,13 @@ class Singles:
             found[one] = [entry for entry in entries if entry[0] not in _decorating(one)] or entries
         return found
 
-    def _around(self, home: Unit, seen: frozenset[int]) -> set[ast.AST]:
+    def _around(self, home: Unit, seen: set[Unit]) -> set[ast.AST]:
         """What stands around the calls of a unit, and around those of its callers."""
+        callers = self._facts.callers(home) if isinstance(home, Function) and home not in seen else ()
+        seen.add(home)
         found: set[ast.AST] = set()
-        for call in self._facts.callers(home) if isinstance(home, Function) and id(home) not in seen else ():
-            found |= {*self._facts.tree(call.node).up(call.node), *self._around(call.caller, seen | {id(home)})}
+        for call in callers:
+            found |= {*self._facts.tree(call.node).up(call.node), *self._around(call.caller, seen)}
         return found
 
     def _way(

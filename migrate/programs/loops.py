@@ -82,14 +82,15 @@ class Loops:
     def backwards(self) -> tuple[Use, ...]:
         """Calls of `backward` on a loss, and of `torch.autograd.backward`, in what has to do with PyTorch."""
         uses = (use for use in self._facts.calls_anywhere if self._is_vanilla(use))
-        return tuple(use for use in uses if self._is_called_with_torch(use.unit, frozenset()))
+        return tuple(use for use in uses if self._is_called_with_torch(use.unit, set()))
 
-    def _is_called_with_torch(self, unit: Unit, seen: frozenset[int]) -> bool:
+    def _is_called_with_torch(self, unit: Unit, seen: set[Unit]) -> bool:
         """Whether the file of a unit has to do with PyTorch, or one that calls it."""
         if self._frameworks.uses_torch(unit.module):
             return True
-        callers = self._facts.callers(unit) if isinstance(unit, Function) and id(unit) not in seen else ()
-        return any(self._is_called_with_torch(call.caller, seen | {id(unit)}) for call in callers)
+        callers = self._facts.callers(unit) if isinstance(unit, Function) and unit not in seen else ()
+        seen.add(unit)
+        return any(self._is_called_with_torch(call.caller, seen) for call in callers)
 
     def _is_vanilla(self, use: Use) -> bool:
         facts, call = self._facts, use.node
@@ -163,7 +164,7 @@ class Loops:
         found: dict[Loop, ast.Call] = {}
         for use in self.backwards:
             for loop in self.innermost(use.node, use.unit):
-                call = None if self._facts.file(loop).named else self._named_call(self._facts.unit(loop), frozenset())
+                call = None if self._facts.file(loop).named else self._named_call(self._facts.unit(loop), set())
                 if call is not None:
                     found.setdefault(loop, call)
         return tuple(found.items())
@@ -174,11 +175,13 @@ class Loops:
         taken_by = self._run_over(loop)
         return self._as_training(loop, calls, taken_by[1], in_step(self._facts, {loop: taken_by}))
 
-    def _named_call(self, unit: Unit, seen: frozenset[int]) -> ast.Call | None:
-        for call in self._facts.callers(unit) if isinstance(unit, Function) and id(unit) not in seen else ():
+    def _named_call(self, unit: Unit, seen: set[Unit]) -> ast.Call | None:
+        callers = self._facts.callers(unit) if isinstance(unit, Function) and unit not in seen else ()
+        seen.add(unit)
+        for call in callers:
             if call.caller.module.file.named:
                 return call.node
-            if (above := self._named_call(call.caller, seen | {id(unit)})) is not None:
+            if (above := self._named_call(call.caller, seen)) is not None:
                 return above
         return None
 

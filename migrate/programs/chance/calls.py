@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Class
 
 
-def draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> bool:
+def draws_in_evaluation(facts: Facts, unit: Function, seen: set[Function]) -> bool:
     """Whether a function, or one of the project that it calls, draws outside of `if self.training:`."""
+    seen.add(unit)
     skipped: set[int] = set()
     for node in walk(unit.node):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Attribute) and node.test.attr == "training":
@@ -35,7 +36,7 @@ def draws_in_evaluation(facts: Facts, unit: Function, seen: frozenset[int]) -> b
         if is_draw(facts, node) or initial.is_draw(facts, node):
             return True
         for target in facts.targets(node):
-            if id(target) not in seen and draws_in_evaluation(facts, target, seen | {id(unit)}):
+            if target not in seen and draws_in_evaluation(facts, target, seen):
                 return True
     return False
 

@@ -20,7 +20,7 @@ from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function
 from migrate.programs.device.devices import is_move, is_to_cpu
 from migrate.programs.program import Program, Refusal
-from migrate.programs.reach.callees import reached
+from migrate.programs.reach.callees import reached, upwards
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.reach.repeats import may_follow
 from migrate.programs.values.sources import before_modes
@@ -101,7 +101,7 @@ def _is_whole(facts: Facts, call: ast.Call) -> bool:
 def _runs(facts: Facts, loops: Loops, program: Program, use: Use, prepared: Collection[ast.AST]) -> _Runs | None:
     """Where the model is run below a move; None where it is moved back, or that is not seen."""
     mine = origins(facts.receiver(use.node), Role.MODEL) & program.model_origins
-    below = _with_reached(facts, list(_below(facts, use.node, frozenset())))
+    below = _with_reached(facts, list(_below(facts, use.node)))
     calls = [node for node in below if isinstance(node, ast.Call)]
     if any(is_move(facts, call) and origins(facts.receiver(call), Role.MODEL) & mine for call in calls):
         return None
@@ -111,19 +111,17 @@ def _runs(facts: Facts, loops: Loops, program: Program, use: Use, prepared: Coll
     return _Runs([call for call in running if call not in fed], fed, strays)
 
 
-def _below(facts: Facts, node: ast.AST, seen: frozenset[Unit]) -> Iterator[ast.AST]:
+def _below(facts: Facts, node: ast.AST) -> Iterator[ast.AST]:
     """What may run after a node: below it, in a loop with it, and below the calls of its function."""
-    unit, tree = facts.unit(node), facts.tree(node)
-    around = set(tree.loops(node))
-    statement = tree.statement(node)
-    end = statement.end_lineno or statement.lineno
-    for inner in facts.own(unit):
-        is_around = around and not around.isdisjoint(tree.loops(inner)) and tree.in_block(inner, [statement]) is None
-        if is_around or line_of(inner) > end:
-            yield inner
-    if isinstance(unit, Function) and unit not in seen:
-        for call in facts.callers(unit):
-            yield from _below(facts, call.node, seen | {unit})
+    for each in upwards(facts, node):
+        tree = facts.tree(each)
+        around = set(tree.loops(each))
+        statement = tree.statement(each)
+        end = statement.end_lineno or statement.lineno
+        for inner in facts.own(facts.unit(each)):
+            is_around = around and not around.isdisjoint(tree.loops(inner))
+            if (is_around and tree.in_block(inner, [statement]) is None) or line_of(inner) > end:
+                yield inner
 
 
 def _with_reached(facts: Facts, nodes: list[ast.AST]) -> list[ast.AST]:

@@ -31,7 +31,7 @@ def beside(facts: Facts, statements: Sequence[ast.stmt]) -> str | None:
                 is_cut = given.id in following if isinstance(given, ast.Name) else _asks_for_batch(facts, given)
                 if not is_cut and _has_own_rows(facts, given):
                     return f"what the model is given beside the batch (line {given.lineno}) may go by the batch's size"
-        elif is_draw(facts, call) or any(draws_in_evaluation(facts, unit, frozenset()) for unit in facts.targets(call)):
+        elif is_draw(facts, call) or any(draws_in_evaluation(facts, unit, set()) for unit in facts.targets(call)):
             return f"random numbers are drawn for each batch at line {call.lineno}"
     return None
 

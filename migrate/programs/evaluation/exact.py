@@ -248,7 +248,7 @@ def _check_models(facts: Facts, program: Program) -> None:
     values = {v for origin in program.model_origins if isinstance(origin, ast.expr) for v in facts.values(origin)}
     for value in sorted(values, key=lambda each: each.name):
         for member in value.unit.lookup("forward") if isinstance(value.unit, Class) else ():
-            if isinstance(member.unit, Function) and draws_in_evaluation(facts, member.unit, frozenset()):
+            if isinstance(member.unit, Function) and draws_in_evaluation(facts, member.unit, set()):
                 raise NotShared(f"{value.name.rpartition('.')[2]}.forward draws random numbers")
 
 

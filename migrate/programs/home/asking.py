@@ -50,20 +50,21 @@ def _found(facts: Facts) -> Asking:
     classes: set[Class] = set()
     functions: set[Function] = set()
     for unit in {facts.unit(mark) for module in modules for mark in marks(module.tree)}:
-        above = _above(facts, unit, frozenset())
+        above = _above(facts, unit, set())
         classes |= {owner for method in above if method.name != "__init__" and (owner := method.owner) is not None}
         if above and isinstance(unit, Function) and (unit not in above or unit.name == "__init__"):
             functions.add(unit)
     return Asking(modules, frozenset(classes), frozenset(functions))
 
 
-def _above(facts: Facts, unit: Unit, seen: frozenset[int]) -> set[Function]:
+def _above(facts: Facts, unit: Unit, seen: set[Unit]) -> set[Function]:
     """The methods of models that a unit is, or that call it."""
-    if not isinstance(unit, Function) or id(unit) in seen:
+    if not isinstance(unit, Function) or unit in seen:
         return set()
+    seen.add(unit)
     if is_inside_model(facts, unit):
         return {unit}
-    return {m for call in facts.callers(unit) for m in _above(facts, call.caller, seen | {id(unit)})}
+    return {m for call in facts.callers(unit) for m in _above(facts, call.caller, seen)}
 
 
 def asked_by(facts: Facts, units: Collection[Unit]) -> set[Unit]:

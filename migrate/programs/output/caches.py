@@ -232,14 +232,16 @@ class _Turns:
             return False
         if not isinstance(first, (ast.If, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
             return False
-        return self._is_of_all(first) and self._is_called_by_all(conversion.facts.unit(first), frozenset())
+        return self._is_of_all(first) and self._is_called_by_all(conversion.facts.unit(first), set())
 
-    def _is_called_by_all(self, unit: Unit, seen: frozenset[Unit]) -> bool:
+    def _is_called_by_all(self, unit: Unit, seen: set[Unit]) -> bool:
         """Whether all processes come to every call on the way to a unit."""
         facts = self._conversion.facts
-        return unit in seen or all(
-            self._is_of_all(facts.tree(call.node).statement(call.node))
-            and self._is_called_by_all(call.caller, seen | {unit})
+        if unit in seen:
+            return True
+        seen.add(unit)
+        return all(
+            self._is_of_all(facts.tree(call.node).statement(call.node)) and self._is_called_by_all(call.caller, seen)
             for call in (facts.callers(unit) if isinstance(unit, Function) else ())
             if call.caller in self._conversion.units
         )

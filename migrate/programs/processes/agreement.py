@@ -291,10 +291,10 @@ def _is_common(facts: Facts, loop: LoopFact, junction: Junction) -> bool:
     """Whether all processes come to a test in each step."""
     if any(depends_on_batch(facts, loop, each.test) for each in _above(facts, loop, junction)):
         return False
-    return _is_as_often(facts, loop, junction.node, frozenset())
+    return _is_as_often(facts, loop, junction.node, set())
 
 
-def _is_as_often(facts: Facts, loop: LoopFact, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
+def _is_as_often(facts: Facts, loop: LoopFact, node: ast.AST, seen: set[ast.AST]) -> bool:
     """Whether a node is run once a step, or as often by all; a function is where it is called."""
     for above in (node, *facts.tree(node).up(node)):
         if above is loop.node:
@@ -302,7 +302,8 @@ def _is_as_often(facts: Facts, loop: LoopFact, node: ast.AST, seen: frozenset[as
         if isinstance(above, FUNCTIONS):
             unit = facts.function(above)
             calls = facts.callers(unit) if unit is not None and above not in seen else ()
-            return all(_is_as_often(facts, loop, call.node, seen | {above}) for call in calls)
+            seen.add(above)
+            return all(_is_as_often(facts, loop, call.node, seen) for call in calls)
         if isinstance(above, ast.ExceptHandler) or any(depends_on_batch(facts, loop, over) for over in iterated(above)):
             return False
     return True

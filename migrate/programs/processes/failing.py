@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import same as known
 from migrate.analysis.syntax import FUNCTIONS, TRIES, jumps, walk
-from migrate.analysis.units import Function
 from migrate.programs.processes.duties import leaves
 from migrate.programs.processes.parting import is_shared_trouble
 from migrate.programs.processes.raised import BROAD, goes_on, kinds_of, name_of
 from migrate.programs.program import Refusal
+from migrate.programs.reach.callees import upwards
 from migrate.programs.values.accumulators import statements_after
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def begun_again(facts: Facts, loops: Loops, program: Program) -> list[ast.Except
     """Handlers around a training after which it begins again, or another one does."""
     found: dict[ast.ExceptHandler, None] = {}
     for loop in program.training if program.training_loaders else ():
-        for attempt in _attempts(facts, loops.taking(loop.node), frozenset()):
+        for attempt in _attempts(facts, loops.taking(loop.node)):
             for handler in attempt.handlers:
                 if goes_on(handler) and not is_shared_trouble(handler, known.SHARED_IN_STEPS):
                     if _trains_again(facts, loops, attempt, handler):
@@ -90,19 +90,16 @@ def begun_again(facts: Facts, loops: Loops, program: Program) -> list[ast.Except
     return list(found)
 
 
-def _attempts(facts: Facts, node: ast.AST, seen: frozenset[int]) -> Iterator[ast.Try]:
+def _attempts(facts: Facts, node: ast.AST) -> Iterator[ast.Try]:
     """The `try` statements around a node, and around the calls of its function."""
-    below = node
-    for above in facts.tree(node).up(node):
-        if isinstance(above, FUNCTIONS):
-            break
-        if isinstance(above, TRIES) and below in above.body:
-            yield above
-        below = above
-    unit = facts.unit(node)
-    if isinstance(unit, Function) and id(unit) not in seen:
-        for call in facts.callers(unit):
-            yield from _attempts(facts, call.node, seen | {id(unit)})
+    for call in upwards(facts, node):
+        below = call
+        for above in facts.tree(call).up(call):
+            if isinstance(above, FUNCTIONS):
+                break
+            if isinstance(above, TRIES) and below in above.body:
+                yield above
+            below = above
 
 
 def _trains_again(facts: Facts, loops: Loops, attempt: ast.Try, handler: ast.ExceptHandler) -> bool:

@@ -13,7 +13,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import FUNCTIONS, LOOPS, TRIES, gives_up, jumps
-from migrate.analysis.units import Class, Function, Unit
+from migrate.analysis.units import Class, Function
+from migrate.programs.reach.callees import upwards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,15 +35,7 @@ def is_handled(facts: Facts, loops: Loops, node: ast.Raise | ast.Assert) -> bool
 
 def _is_named(facts: Facts, node: ast.AST, names: set[str]) -> bool:
     """Whether a handler around a node, or around a call that leads to it, has one of these names and goes on."""
-    waiting, seen = [node], set[Unit]()
-    while waiting:
-        if _is_near(facts, here := waiting.pop(), names):
-            return True
-        unit = facts.unit(here)
-        if isinstance(unit, Function) and unit not in seen:
-            seen.add(unit)
-            waiting.extend(call.node for call in facts.callers(unit))
-    return False
+    return any(_is_near(facts, each, names) for each in upwards(facts, node))
 
 
 def _is_near(facts: Facts, node: ast.AST, names: set[str]) -> bool:

@@ -6,13 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import walk
-from migrate.analysis.units import Function
+from migrate.analysis.units import Function, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts, Use
-    from migrate.analysis.units import Unit
 
 
 class Entered(dict["Unit", "tuple[Function, ...]"]):
@@ -63,6 +62,20 @@ def leading(facts: Facts, units: Iterable[Unit]) -> set[Unit]:
             found.add(unit)
             waiting += [call.caller for call in facts.callers(unit)] if isinstance(unit, Function) else []
     return found
+
+
+def upwards(facts: Facts, node: ast.AST, passes: Callable[[ast.AST], bool] = lambda _: True) -> Iterator[ast.AST]:
+    """A node, and the calls that lead to it, directly or not; none above one that does not pass.
+
+    Each function is left once, however many ways lead to it: in a large project these are without number.
+    """
+    waiting, seen = [node], set[Unit]()
+    while waiting:
+        yield (here := waiting.pop())
+        unit = facts.unit(here)
+        if isinstance(unit, Function) and unit not in seen and passes(here):
+            seen.add(unit)
+            waiting += reversed([call.node for call in facts.callers(unit)])
 
 
 def uses_reached(facts: Facts, uses: Collection[Use]) -> list[Use]:

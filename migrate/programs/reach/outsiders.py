@@ -202,21 +202,22 @@ def _entered_at(facts: Facts, program: Program, unit: Function, reached: set[Uni
     if _is_own(program, unit):
         return None
     for call in facts.callers(unit):
-        if _is_outside(facts, program, call.caller.original, reached, frozenset()):
+        if _is_outside(facts, program, call.caller.original, reached, set()):
             return f"{facts.file(call.node).path}:{call.node.lineno}"
     return None
 
 
-def _is_outside(facts: Facts, program: Program, unit: Unit, reached: set[Unit], seen: frozenset[int]) -> bool:
+def _is_outside(facts: Facts, program: Program, unit: Unit, reached: set[Unit], seen: set[Unit]) -> bool:
     """Whether code runs without the program's home having been entered."""
-    if unit in reached or id(unit) in seen:
+    if unit in reached or unit in seen:
         return False
+    seen.add(unit)
     if isinstance(unit, Module):
         return True
     above = [call.caller.original for call in facts.callers(unit)]
     if not above and is_run_by_tests(unit):
         return True
-    return any(_is_outside(facts, program, caller, reached, seen | {id(unit)}) for caller in above)
+    return any(_is_outside(facts, program, caller, reached, seen) for caller in above)
 
 
 def _imported(facts: Facts, reached: set[Unit]) -> Iterator[tuple[Function, str]]:

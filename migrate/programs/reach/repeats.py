@@ -14,19 +14,16 @@ if TYPE_CHECKING:
     from migrate.programs.loops import Loops
 
 
-def may_follow(facts: Facts, loops: Loops, node: ast.AST, seen: frozenset[Unit] = frozenset()) -> bool:
+def may_follow(facts: Facts, loops: Loops, node: ast.AST, seen: set[Unit] | None = None) -> bool:
     """Whether a node may run after a training, or it is not seen that it does not."""
-    unit = facts.unit(node).original
-    if unit in seen:
-        return False
+    unit, seen = facts.unit(node).original, set() if seen is None else seen
     if any(loops.trains(loop) for loop in facts.tree(node).loops(node)):
         return True
     line = line_of(node)
     if any(isinstance(n, ast.Call) and n.lineno < line and loops.trains(n) for n in facts.own(unit)):
         return True
-    if not isinstance(unit, Function):
+    if not isinstance(unit, Function) or unit in seen:
         return False
+    seen.add(unit)
     calls = facts.callers(unit)
-    return not calls or any(
-        call.handed is not None or may_follow(facts, loops, call.node, seen | {unit}) for call in calls
-    )
+    return not calls or any(call.handed is not None or may_follow(facts, loops, call.node, seen) for call in calls)

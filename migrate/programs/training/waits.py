@@ -45,7 +45,7 @@ class Waits:
         for use in self._facts.calls_anywhere:
             if not self._may_read(use.node):
                 continue
-            loop = self._every_step(use.node, use.unit, frozenset())
+            loop = self._every_step(use.node, use.unit, set())
             if loop is not None and self._reads(use.node, self._facts_of[loop]):
                 place = (self._facts.file(use.node).path, use.node.lineno)
                 by_loop.setdefault(self._facts_of[loop], {}).setdefault(place, use.node)
@@ -65,7 +65,7 @@ class Waits:
             return call.func.attr in _OF_TENSORS and not is_strange
         return bool(roles(values) & _TENSORS)
 
-    def _every_step(self, node: ast.AST, unit: Unit, seen: frozenset[Unit]) -> Loop | None:
+    def _every_step(self, node: ast.AST, unit: Unit, seen: set[Unit]) -> Loop | None:
         """The loop in every step of which a node runs, also where its function is called there."""
         below = node
         for above in self._facts.tree(node).up(node):
@@ -77,8 +77,9 @@ class Waits:
                 break
             below = above
         if isinstance(unit, Function) and unit not in seen:
+            seen.add(unit)
             for call in self._facts.callers(unit):
-                if (loop := self._every_step(call.node, call.caller, seen | {unit})) is not None:
+                if (loop := self._every_step(call.node, call.caller, seen)) is not None:
                     return loop
         return None
 
