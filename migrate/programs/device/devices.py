@@ -275,15 +275,16 @@ def is_unknown_move(facts: Facts, node: ast.Call) -> bool:
 
 
 def _is_setting(
-    facts: Facts, node: ast.expr, seen: frozenset[ast.expr] = frozenset(), *, or_none: bool = False
+    facts: Facts, node: ast.expr, seen: set[tuple[ast.expr, bool]] | None = None, *, or_none: bool = False
 ) -> bool:
     """Whether a device may be an item that nobody knows: `config.get("gpu", "cpu")` of a file, or the environment.
 
     `or_none`: what follows is taken where it is None.
     """
-    if node in seen:
+    seen = set() if seen is None else seen
+    if (node, or_none) in seen:
         return False
-    seen |= {node}
+    seen.add((node, or_none))
     if isinstance(node, ast.BoolOp):
         *first, last = node.values
         return any(_is_setting(facts, p, seen, or_none=True) for p in first) or _is_setting(facts, last, seen)

@@ -25,24 +25,26 @@ if TYPE_CHECKING:
 
 
 def parting(
-    facts: Facts, sameness: Sameness, node: ast.AST, *, deep: bool = True, seen: frozenset[int] = frozenset()
+    facts: Facts, sameness: Sameness, node: ast.AST, *, deep: bool = True, seen: set[Unit] | None = None
 ) -> Iterator[ast.AST]:
     """What decides whether a node runs, and how often; `deep`: in all, not for one call of its function."""
     unit = facts.unit(node)
     yield from _around(facts, sameness, node, None)
-    if sameness.drawing and not seen:
+    if sameness.drawing and seen is None:
         yield from _where_failed(facts, sameness, node)
     loops = {above for above in facts.tree(node).up(node) if isinstance(above, (ast.For, ast.While))}
     line = line_of(node)
     for inner in facts.once(_Returns)[unit]:
         if inner.lineno < line and loops.isdisjoint(facts.tree(inner).up(inner)):
             yield from _around(facts, sameness, inner, None)
-    if deep and isinstance(unit, Function) and id(unit) not in seen:
+    seen = set() if seen is None else seen
+    if deep and isinstance(unit, Function) and unit not in seen:
+        seen.add(unit)
         for call in sameness.calls(unit):
             if call.handed is not None and call.handed.by in AT_ANY_TIME:
                 sameness.own = call.node
                 yield call.node
-            yield from parting(facts, sameness, call.node, seen=seen | {id(unit)})
+            yield from parting(facts, sameness, call.node, seen=seen)
 
 
 class _Returns(dict["Unit", tuple[ast.Return, ...]]):

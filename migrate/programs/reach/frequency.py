@@ -42,16 +42,26 @@ class Frequency:
 
     def of(self, node: ast.AST) -> frozenset[Rate]:
         """The rates at which a statement or expression is reached."""
-        return frozenset(self._rates(node, self._facts.unit(node), frozenset()))
+        return self._rates(node, self._facts.unit(node), frozenset(), {})
 
-    def _rates(self, node: ast.AST, unit: Unit, seen: frozenset[int]) -> Iterator[Rate]:
+    def _rates(
+        self, node: ast.AST, unit: Unit, seen: frozenset[Unit], known: dict[ast.AST, frozenset[Rate]]
+    ) -> frozenset[Rate]:
+        """The same, `known` for calls that several ways lead from."""
+        if node not in known:
+            known[node] = frozenset(self._looked_at(node, unit, seen, known))
+        return known[node]
+
+    def _looked_at(
+        self, node: ast.AST, unit: Unit, seen: frozenset[Unit], known: dict[ast.AST, frozenset[Rate]]
+    ) -> Iterator[Rate]:
         """Those by the loops around it in its function; where there is none that counts, by its callers."""
         around = [self._of_loop(loop) for loop in self._facts.tree(node).loops(node)]
         fastest = min(around, key=_ORDER.index, default=Rate.ONCE)
         if fastest in _BATCHES or not isinstance(unit, Function):
             yield fastest
             return
-        if id(unit) in seen:
+        if unit in seen:
             return
         if not self._facts.callers_known(unit) and not unit.calls:
             yield Rate.UNKNOWN
@@ -61,7 +71,7 @@ class Frequency:
         for call in self._facts.callers(unit):
             if call.handed is not None and call.handed.often:
                 yield Rate.UNKNOWN
-            for rate in self._rates(call.node, call.caller, seen | {id(unit)}):
+            for rate in self._rates(call.node, call.caller, seen | {unit}, known):
                 yield min(rate, fastest, key=_ORDER.index)
 
     def _of_loop(self, loop: Loop) -> Rate:

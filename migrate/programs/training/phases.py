@@ -19,7 +19,7 @@ from migrate.programs.training.pairs import dealt
 from migrate.programs.values.sources import Given, Sources, may_pass, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.syntax import Loop
@@ -60,6 +60,39 @@ class PhaseFact:
     flag: Flag | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """What the ways from a place up to a loop ask, all of them together."""
+
+    first: tuple[Flag, ...]  # the flags on one of them
+    common: frozenset[tuple[str, bool]]  # what each of them asks
+    asked: frozenset[tuple[str, bool]]  # what any of them asks
+    is_one_free: bool  # one of them has no flag on it
+
+    @staticmethod
+    def along(flags: Iterable[Flag]) -> _Ways:
+        """One way with these flags."""
+        first = tuple(flags)
+        asked = frozenset(flag.asks for flag in first)
+        return _Ways(first, asked, asked, not first)
+
+    def below(self, flags: Iterable[Flag]) -> _Ways:
+        """The same ways, and these flags below them."""
+        way = _Ways.along(flags)
+        is_one_free = way.is_one_free and self.is_one_free
+        return _Ways((*way.first, *self.first), way.common | self.common, way.asked | self.asked, is_one_free)
+
+
+def _all(ways: Iterable[_Ways | None]) -> _Ways | None:
+    """Some ways and others; None: there are none."""
+    there = [each for each in ways if each is not None]
+    if not there:
+        return None
+    common = frozenset.intersection(*(each.common for each in there))
+    asked = frozenset.union(*(each.asked for each in there))
+    return _Ways(there[0].first, common, asked, any(each.is_one_free for each in there))
+
+
 class _Reached:
     """The functions that loops come to, through the functions in between."""
 
@@ -96,30 +129,41 @@ class Phases:
 
     def of(self, loop: LoopFact) -> PhaseFact:
         """What one loop does."""
+        known: dict[ast.AST, _Ways | None] = {}
         units = ((call, self._facts.unit(call)) for call in loop.backwards)
-        ways = [way for call, unit in units for way in self._ways(loop.node, call, unit, frozenset())]
-        if not ways:
+        ways = _all(self._ways(loop.node, call, unit, frozenset(), known) for call, unit in units)
+        if ways is None:
             return PhaseFact(Phase.UNKNOWN)
-        if not all(ways):
-            return PhaseFact(Phase.TRAINING)  # one of them has no flag on it
-        common = [flag for flag in ways[0] if all(flag.asks in {other.asks for other in way} for way in ways)]
-        known = next((flag for flag in common if flag.evaluates or (flag.trains and not flag.complete)), None)
-        if known is not None:
-            return PhaseFact(Phase.MIXED, known)
+        if ways.is_one_free:
+            return PhaseFact(Phase.TRAINING)
+        common = [flag for flag in ways.first if flag.asks in ways.common]
+        flag = next((flag for flag in common if flag.evaluates or (flag.trains and not flag.complete)), None)
+        if flag is not None:
+            return PhaseFact(Phase.MIXED, flag)
         if unknown := next((flag for flag in common if not flag.complete), None):
             return PhaseFact(Phase.UNKNOWN, unknown)
-        asked = {flag.asks for way in ways for flag in way}
-        is_either = any((text, not holds) in asked for text, holds in asked)
+        is_either = any((text, not holds) in ways.asked for text, holds in ways.asked)
         return PhaseFact(Phase.TRAINING if common or is_either else Phase.UNKNOWN)
 
-    def _ways(self, loop: Loop, node: ast.AST, unit: Unit, seen: frozenset[int]) -> Iterator[list[Flag]]:
-        """The flags on each way from a backward up to the loop, through the functions in between."""
+    def _ways(
+        self, loop: Loop, node: ast.AST, unit: Unit, seen: frozenset[Unit], known: dict[ast.AST, _Ways | None]
+    ) -> _Ways | None:
+        """The flags on the ways from a backward up to the loop, through the functions in between; None: there are none.
+
+        `known`: those from the calls that were looked at. How many ways there are doubles with each pair of functions.
+        """
+        if node not in known:
+            known[node] = self._looked_at(loop, node, unit, seen, known)
+        return known[node]
+
+    def _looked_at(
+        self, loop: Loop, node: ast.AST, unit: Unit, seen: frozenset[Unit], known: dict[ast.AST, _Ways | None]
+    ) -> _Ways | None:
         here: list[Flag] = []
         below = node
         for above in self._facts.tree(node).up(node):
             if above is loop:
-                yield here
-                return
+                return _Ways.along(here)
             if isinstance(above, FUNCTIONS):
                 break
             if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
@@ -127,16 +171,16 @@ class Phases:
                     flag = self._asked(loop, test, in_body=holds)
                     here += [flag] if flag is not None else []
             below = above
-        if isinstance(unit, Function) and id(unit) not in seen:
-            reached = self._facts.once(_Reached).by(loop)
-            for call in self._facts.callers(unit):
-                if call.caller in reached or loop in self._facts.tree(call.node).loops(call.node):
-                    asked = [
-                        *(self._told(loop, flag, call, unit) for flag in here),
-                        *self._chosen(loop, call.node, unit),
-                    ]
-                    for way in self._ways(loop, call.node, call.caller, seen | {id(unit)}):
-                        yield [*asked, *way]
+        if not isinstance(unit, Function) or unit in seen:
+            return None
+        found: list[_Ways | None] = []
+        reached = self._facts.once(_Reached).by(loop)
+        for call in self._facts.callers(unit):
+            if call.caller in reached or loop in self._facts.tree(call.node).loops(call.node):
+                asked = [*(self._told(loop, flag, call, unit) for flag in here), *self._chosen(loop, call.node, unit)]
+                ways = self._ways(loop, call.node, call.caller, seen | {unit}, known)
+                found.append(ways and ways.below(asked))
+        return _all(found)
 
     def _told(self, loop: Loop, flag: Flag, call: Call, unit: Function) -> Flag:
         """A flag by what one call gives it, where it is a parameter of the function that this enters."""

@@ -223,6 +223,10 @@ class Updates:
                 yield Update(use.node, How.OPTIMIZER, frozenset(made))
 
 
+#: Where the optimizers were made that a parameter is given, as far as it was asked for.
+_Given = dict[tuple[Function, str], frozenset[ast.AST]]
+
+
 class _Optimizers:
     """Which optimizers a piece of code hands to the functions that it enters.
 
@@ -250,28 +254,34 @@ class _Optimizers:
         stepped, unit = call.func.value, self._facts.unit(call)
         if not isinstance(stepped, ast.Name) or unit not in self._units or not isinstance(unit, Function):
             return update
-        made = self._given(unit, stepped.id, frozenset())
+        made = self._given(unit, stepped.id, {})
         return replace(update, optimizers=update.optimizers & made) if made & update.optimizers else update
 
-    def _given(self, unit: Function, name: str, seen: frozenset[tuple[int, str]]) -> frozenset[ast.AST]:
+    def _given(self, unit: Function, name: str, known: _Given) -> frozenset[ast.AST]:
         """Where the optimizers were made that a parameter is given; empty: it is not seen for each call."""
-        if (id(unit), name) in seen or any(b.target == name for b in self._facts.bindings_in(unit)):
+        if (unit, name) not in known:
+            known[unit, name] = frozenset()  # as long as it is given by itself
+            known[unit, name] = self._looked_for(unit, name, known)
+        return known[unit, name]
+
+    def _looked_for(self, unit: Function, name: str, known: _Given) -> frozenset[ast.AST]:
+        if any(b.target == name for b in self._facts.bindings_in(unit)):
             return frozenset()
         found: frozenset[ast.AST] = frozenset()
         for call in self._calls[unit]:
             argument = passed(call, unit, name)
             if argument is None:
                 return frozenset()
-            made = self._made(argument, call.caller, seen | {(id(unit), name)})
+            made = self._made(argument, call.caller, known)
             if not made:
                 return frozenset()
             found |= made
         return found
 
-    def _made(self, argument: ast.expr, caller: Unit, seen: frozenset[tuple[int, str]]) -> frozenset[ast.AST]:
+    def _made(self, argument: ast.expr, caller: Unit, known: _Given) -> frozenset[ast.AST]:
         if isinstance(argument, ast.Name) and isinstance(caller, Function) and caller in self._units:
             if argument.id in caller.parameter_names:
-                return self._given(caller, argument.id, seen)
+                return self._given(caller, argument.id, known)
         return frozenset(origins(self._facts.values(argument), Role.OPTIMIZER))
 
 
