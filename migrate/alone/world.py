@@ -63,6 +63,7 @@ class World:
         self.places = Places(facts, self.sources)
         self._quantities = Quantities(facts, modules, self.places, self.sources)
         self._asked_of: list[Function] = []
+        self._answers: dict[Function, bool | None] = {}  # to the questions inside of one question
         self._flags: dict[str, bool] = {}
         self._attributes = Attributes(self)
         self._sides = sides(facts, modules)
@@ -121,10 +122,14 @@ class World:
         targets = self.facts.targets(call)
         if len(targets) != 1 or isinstance(targets[0].node, ast.Lambda) or targets[0] in self._asked_of:
             return None
-        self._asked_of.append(targets[0])
-        said, ends = self._said(targets[0].node.body)
-        self._asked_of.pop()
-        return said.pop() if len(said) == 1 and ends else None
+        if not self._asked_of:
+            self._answers.clear()  # more is known now
+        if targets[0] not in self._answers:
+            self._asked_of.append(targets[0])
+            said, ends = self._said(targets[0].node.body)
+            self._asked_of.pop()
+            self._answers[targets[0]] = said.pop() if len(said) == 1 and ends else None
+        return self._answers[targets[0]]
 
     def _said(self, block: list[ast.stmt]) -> tuple[set[bool | None], bool]:
         """What a block may return, None for something else than one of both; whether it always returns."""

@@ -24,7 +24,8 @@ from migrate.analysis.roles import Role, only
 from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function, Module
 from migrate.programs.device.choices import choices
-from migrate.programs.device.devices import device_argument, is_choice
+from migrate.programs.device.devices import device_argument
+from migrate.programs.device.makers import is_choice
 from migrate.programs.device.moves import Fate, Move
 from migrate.programs.device.scattered import unmoved
 from migrate.programs.device.tour import FACTORIES, follows

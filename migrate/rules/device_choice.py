@@ -29,7 +29,8 @@ from migrate.analysis.known.devices import IN_DEVICE, SET_DEVICE
 from migrate.analysis.roles import Role, origins
 from migrate.analysis.units import Module
 from migrate.programs.device.choices import Choice, choices
-from migrate.programs.device.devices import is_move, is_put_together
+from migrate.programs.device.devices import is_move
+from migrate.programs.device.makers import is_put_together
 from migrate.programs.device.moves import is_in_left_branch
 from migrate.programs.device.numbered import numbered_texts
 from migrate.programs.values.conditions import same_name

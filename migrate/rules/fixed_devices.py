@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, only
 from migrate.analysis.units import Function
-from migrate.programs.device.devices import is_choice
+from migrate.programs.device.makers import is_choice
 from migrate.programs.device.the_cpu import is_cpu
 from migrate.programs.device.tour import FACTORIES
 from migrate.programs.reach.callees import reached

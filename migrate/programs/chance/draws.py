@@ -158,7 +158,9 @@ class Draws:
         names = self._facts.called(call)
         return frozenset(n for n in names if not any(known.draws_from(each, n) for each in self._seeded))
 
-    def _draws_deep(self, call: ast.Call, seen: frozenset[int] = frozenset(), *, weights: bool = False) -> bool:
+    def _draws_deep(
+        self, call: ast.Call, seen: set[tuple[Function, bool]] | None = None, *, weights: bool = False
+    ) -> bool:
         """Whether a call draws, itself or in the functions that it enters, other things than weights to be trained.
 
         `weights`: those too, inside of a model that is not trained: it may be of the same class as one that is.
@@ -168,12 +170,11 @@ class Draws:
         if self.draws(call) or any(n.startswith("torch.nn.") and known.draws(n) for n in self._names(call)):
             return True
         weights = weights or Role.MODEL in roles(self._facts.values(call))
-        return any(
-            isinstance(node, ast.Call) and self._draws_deep(node, seen | {id(target)}, weights=weights)
-            for target in self._facts.targets(call)
-            if id(target) not in seen
-            for node in self._facts.own(target)
-        )
+        seen = set() if seen is None else seen
+        new = [target for target in self._facts.targets(call) if (target, weights) not in seen]
+        seen.update((target, weights) for target in new)
+        inside = (node for target in new for node in self._facts.own(target).of(ast.Call))
+        return any(self._draws_deep(node, seen, weights=weights) for node in inside)
 
     def _is_trained(self, call: ast.Call) -> bool:
         """Whether a call makes a trained model, or a part of one."""

@@ -22,10 +22,10 @@ from migrate.programs.device.devices import (
     cpu_when,
     device_argument,
     hides_flag,
-    is_choice,
     is_move,
     only_asks,
 )
+from migrate.programs.device.makers import is_choice
 from migrate.programs.device.the_cpu import is_cpu
 from migrate.programs.device.told_above import cpu_above
 from migrate.programs.values.conditions import needs, same_name

@@ -16,7 +16,8 @@ from migrate.analysis.syntax import is_main_guard, walk
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Module
 from migrate.programs.device.branches import ABSENT, branches, ways
-from migrate.programs.device.devices import by_text, cpu_of_branches, cpu_when, hides_flag, is_choice
+from migrate.programs.device.devices import by_text, cpu_of_branches, cpu_when, hides_flag
+from migrate.programs.device.makers import is_choice
 from migrate.programs.device.readings import read_after, read_between, reads
 from migrate.programs.device.texts import is_used_as_device
 from migrate.programs.device.the_cpu import has_other_device, is_cpu, only_cpu

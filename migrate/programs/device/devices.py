@@ -12,7 +12,7 @@ from migrate.analysis.roles import Role, only, roles
 from migrate.analysis.state import ANY
 from migrate.analysis.syntax import arguments, is_docstring, is_main_guard, is_none, reads
 from migrate.analysis.units import Function
-from migrate.programs.device.branches import sets_device
+from migrate.programs.device.makers import is_choice, is_put_together, parts
 from migrate.programs.device.tensor_types import casts_to_gpu, condition
 from migrate.programs.device.the_cpu import has_other_device, is_cpu, only_cpu
 from migrate.programs.values.conditions import asks_for_data, asks_for_turn, denied, flag, negated
@@ -32,35 +32,6 @@ def names_cpu(node: ast.Call) -> bool:
     return any(
         isinstance(inner, ast.Constant) and inner.value == "cpu" for argument in given for inner in ast.walk(argument)
     )
-
-
-def is_choice(facts: Facts, node: ast.expr) -> bool:
-    """Whether an expression makes a device, as against handing one on; a part of it may be what a user names."""
-    if not names_device(facts, facts.values(node)):
-        return False
-    if (parts := _parts(node)) is not None:
-        return all(is_choice(facts, part) or is_users(facts, part) for part in parts)
-    if isinstance(node, ast.Constant):
-        return True
-    if isinstance(node, ast.Call):
-        if targets := facts.targets(node):
-            return all(_makes_device(facts, target) for target in targets)
-        return bool(facts.called(node)) or is_put_together(node)
-    return is_put_together(node)
-
-
-def is_put_together(node: ast.expr) -> bool:
-    """A text into which a number is put: `f"cuda:{gpu}"`, `"cuda:%d" % gpu`, `"cuda:{}".format(gpu)`."""
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant)
-    return isinstance(node, (ast.JoinedStr, ast.BinOp))
-
-
-def _parts(node: ast.expr) -> list[ast.expr] | None:
-    """What `a if test else b` or `a or b` may be; None: it is neither."""
-    if isinstance(node, ast.IfExp):
-        return [node.body, node.orelse]
-    return node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) else None
 
 
 def only_asks(facts: Facts, function: Function) -> bool:
@@ -87,16 +58,6 @@ def _gives_device(facts: Facts, value: ast.expr | None) -> bool:
     return value is not None and is_choice(facts, value) and not hides_flag(facts, value)
 
 
-def _makes_device(facts: Facts, function: Function) -> bool:
-    """Whether a function makes the device that it gives, is handed none and does nothing else, such as printing."""
-    handed = any(facts.is_device(function.parameters.get(name, frozenset())) for name in function.parameter_names)
-    nodes = list(ast.walk(function.node))
-    said = (node for node in nodes if isinstance(node, ast.Expr) and not is_docstring(node))
-    speaks = not all(sets_device(facts, node) for node in said)
-    made = (node for node in nodes if isinstance(node, (ast.Call, ast.Constant)) and is_choice(facts, node))
-    return not handed and not speaks and any(not isinstance(n, ast.Call) or not facts.targets(n) for n in made)
-
-
 def hides_flag(facts: Facts, value: ast.expr) -> bool:
     """Whether a device depends on a flag inside of it, which would be lost."""
     return cpu_when(facts, value) is not None and not is_cpu(facts, value)
@@ -106,11 +67,11 @@ def cpu_when(facts: Facts, node: ast.expr) -> ast.expr | None:
     """The condition under which a device expression is the CPU; None: never by choice of the program."""
     if is_users(facts, node):
         return by_text(node)
-    if _parts(node) is not None:
+    if parts(node) is not None:
         return cpu_of_branches(facts, list(_branches(node)))
     if isinstance(node, ast.Call) and "torch.device" in facts.called(node) and len(node.args) == 1:
         inner = node.args[0]
-        if isinstance(inner, ast.Constant) or _parts(inner) is not None:
+        if isinstance(inner, ast.Constant) or parts(inner) is not None:
             return cpu_when(facts, inner)
         values = facts.values(inner)
         is_read = isinstance(inner, (ast.Name, ast.Attribute)) or _is_setting(facts, inner) or may_be_settings(values)
@@ -132,7 +93,7 @@ def _branches(node: ast.expr) -> Iterator[tuple[ast.expr | None, ast.expr]]:
         yield node.test, node.body
         yield from _branches(node.orelse)
         return
-    *first, last = _parts(node) or [node]
+    *first, last = parts(node) or [node]
     yield from ((part, part) for part in first)
     yield from _branches(last) if first else [(None, last)]
 
