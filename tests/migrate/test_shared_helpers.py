@@ -50,6 +50,7 @@ PROGRAM = """
 
     main()
 """
+EPOCHS = "for epoch in range(2):"
 DEVICE = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")'
 
 STEP = """loss = F.cross_entropy(net(x), y)
@@ -77,6 +78,19 @@ CASES = {
     "device": (f"return {DEVICE}", "which", DEVICE, "{top}(0)"),
     "moves": ("return x.to(device)", "x, device", "x, y = x.to(device), y.to(device)", "x = {top}(x, device)"),
     "seeds": ("torch.manual_seed(seed)", "seed", "net = torch", "{top}(0)\n    net = torch"),
+    "hooks": (
+        "net.register_forward_hook(lambda module, given, made: kept.append(made))",
+        "net, kept",
+        "print(correct / len(data))",
+        "kept = []\n        {top}(net, kept)",
+    ),
+    "lengths": (
+        "return len(loader) * epochs",
+        "loader, epochs",
+        EPOCHS,
+        "steps = {top}(loader, 2)\n    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, 1, steps)\n    "
+        + EPOCHS,
+    ),
     "rates": (
         "for group in optimizer.param_groups:\n    group['lr'] = 0.1 / (1 + epoch)",
         "optimizer, epoch",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
-    from migrate.analysis.units import Module
+    from migrate.analysis.units import Module, Unit
     from migrate.programs.processes.sameness import Sameness
     from migrate.programs.program import Program
 
@@ -83,7 +83,7 @@ def _is_seeded(
     if given is not None and not is_none(given):
         return sameness.same(given)
     names = _names(facts, made)
-    if any(_is_seeding(facts, call, made, names) for call in seeding) or _is_after(facts, program, made, frozenset()):
+    if any(_is_seeding(facts, call, made, names) for call in seeding) or _is_after(facts, program, made, {}):
         return True
     if not depth:
         return False
@@ -91,17 +91,18 @@ def _is_seeded(
     return bool(places) and all(_is_seeded(facts, sameness, seeding, program, each, depth - 1) for each in places)
 
 
-def _is_after(facts: Facts, program: Program, node: ast.AST, seen: frozenset[int]) -> bool:
+def _is_after(facts: Facts, program: Program, node: ast.AST, known: dict[Unit, bool]) -> bool:
     """Whether code is only come to once the training is over."""
     unit = facts.unit(node)
     for loop in program.training:
         if loop.unit is unit:
             outermost = [loop.node, *facts.tree(loop.node).loops(loop.node)][-1]
             return line_of(node) > (outermost.end_lineno or 0)
-    if not isinstance(unit, Function) or id(unit) in seen:
-        return False
-    calls = [call.node for call in facts.callers(unit) if not is_of_another_script(facts, program, call.node)]
-    return bool(calls) and all(_is_after(facts, program, call, seen | {id(unit)}) for call in calls)
+    if isinstance(unit, Function) and unit not in known:
+        known[unit] = False
+        calls = [call.node for call in facts.callers(unit) if not is_of_another_script(facts, program, call.node)]
+        known[unit] = bool(calls) and all(_is_after(facts, program, call, known) for call in calls)
+    return known.get(unit, False)
 
 
 def _is_only_in_others(facts: Facts, program: Program, node: ast.AST, seen: frozenset[int]) -> bool:

@@ -11,6 +11,7 @@ from migrate.analysis.units import Function, Module, Unit
 from migrate.programs.home.around import around
 from migrate.programs.home.first_looks import DATA, is_first_look, reads_global
 from migrate.programs.program import Program, Refusal
+from migrate.programs.reach.callees import on_all_ways
 from migrate.programs.reach.outsiders import units_of
 from migrate.programs.training.gradients_off import without_gradients
 from migrate.programs.values.takes import taken
@@ -142,18 +143,18 @@ def _is_yielded(facts: Facts, node: ast.AST) -> bool:
     return isinstance(unit, Function) and any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in facts.own(unit))
 
 
-def _trains_on(facts: Facts, program: Program, node: ast.AST, seen: frozenset[Unit] = frozenset()) -> bool:
+def _trains_on(facts: Facts, program: Program, node: ast.AST) -> bool:
     """Whether a node runs in training loops of the program alone, with gradients."""
-    if without_gradients(facts, node):
-        return False
     looping = {loop.node for loop in program.training}
-    if any(loop in looping for loop in facts.tree(node).loops(node)):
-        return True
-    unit = facts.unit(node).original
-    if _only_runs_model(facts, unit):
-        return False
-    calls = facts.callers(unit) if isinstance(unit, Function) and unit not in seen else ()
-    return bool(calls) and all(_trains_on(facts, program, call.node, seen | {unit}) for call in calls)
+
+    def trains(here: ast.AST) -> bool | None:
+        if without_gradients(facts, here):
+            return False
+        if any(loop in looping for loop in facts.tree(here).loops(here)):
+            return True
+        return False if _only_runs_model(facts, facts.unit(here).original) else None
+
+    return on_all_ways(facts, node, trains)
 
 
 def _only_runs_model(facts: Facts, unit: Unit) -> bool:

@@ -39,14 +39,15 @@ def is_muted(conversion: Conversion) -> bool:
     return False
 
 
-def only_prints(conversion: Conversion, voice: Voice, unit: Function, seen: frozenset[int] = frozenset()) -> bool:
+def only_prints(conversion: Conversion, voice: Voice, unit: Function, seen: set[Function] | None = None) -> bool:
     """Whether a function writes nothing but what it prints."""
-    facts = conversion.facts
+    facts, seen = conversion.facts, set() if seen is None else seen
+    seen.add(unit)
     for node in own_nodes(unit.node):
         if isinstance(node, ast.Call):
             if voice.outputs.writes(node):
                 return False
-            inner = (target for target in facts.targets(node) if id(target) not in seen)
-            if not all(only_prints(conversion, voice, target, seen | {id(unit)}) for target in inner):
+            inner = (target for target in facts.targets(node) if target not in seen)
+            if not all(only_prints(conversion, voice, target, seen) for target in inner):
                 return False
     return True

@@ -78,6 +78,26 @@ def upwards(facts: Facts, node: ast.AST, passes: Callable[[ast.AST], bool] = lam
             waiting += reversed([call.node for call in facts.callers(unit)])
 
 
+def on_all_ways(facts: Facts, node: ast.AST, said: Callable[[ast.AST], bool | None]) -> bool:
+    """Whether each way up from a node comes to a place of which `said` says yes; None: it is asked further up.
+
+    A way that comes back to where it was, or to what nobody calls, says no. Each function is looked at once.
+    """
+    known: dict[Unit, bool] = {}
+
+    def holds(here: ast.AST) -> bool:
+        if (answer := said(here)) is not None:
+            return answer
+        unit = facts.unit(here)
+        if unit not in known:
+            known[unit] = False
+            calls = facts.callers(unit) if isinstance(unit, Function) else ()
+            known[unit] = bool(calls) and all(holds(call.node) for call in calls)
+        return known[unit]
+
+    return holds(node)
+
+
 def uses_reached(facts: Facts, uses: Collection[Use]) -> list[Use]:
     """Some calls, and those that they lead to, in files that are not edited, too."""
     found = reached(facts, (target for use in uses for target in facts.targets(use.node)))

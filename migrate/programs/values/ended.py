@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function
+from migrate.programs.reach.callees import on_all_ways
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -17,15 +18,13 @@ if TYPE_CHECKING:
 
 def is_only_below(facts: Facts, node: ast.AST, ran: Iterable[ast.AST]) -> bool:
     """Whether a node is reached only below some others, in whatever functions they stand."""
-    return _is_below(facts, node, _ends(facts, ran), frozenset())
+    ends = _ends(facts, ran)
 
+    def is_below(here: ast.AST) -> bool | None:
+        unit = facts.unit(here)
+        return line_of(here) > ends[unit] if unit in ends else None
 
-def _is_below(facts: Facts, node: ast.AST, ends: Mapping[Unit, int], seen: frozenset[Unit]) -> bool:
-    unit = facts.unit(node)
-    if unit in ends:
-        return line_of(node) > ends[unit]
-    calls = facts.callers(unit) if isinstance(unit, Function) and unit not in seen else ()
-    return bool(calls) and all(_is_below(facts, call.node, ends, seen | {unit}) for call in calls)
+    return on_all_ways(facts, node, is_below)
 
 
 def _ends(facts: Facts, ran: Iterable[ast.AST]) -> dict[Unit, int]:

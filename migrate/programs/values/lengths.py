@@ -100,7 +100,7 @@ class Moments:
         return is_after(self._facts, self._program, length, stage.end)
 
 
-def is_after(facts: Facts, program: Program, node: ast.AST, end: int, seen: frozenset[int] = frozenset()) -> set[bool]:
+def is_after(facts: Facts, program: Program, node: ast.AST, end: int, seen: set[Unit] | None = None) -> set[bool]:
     """For each way in which a node is reached, whether it is below a line of the home then.
 
     What is below the one call of the home is, too: a method that is called once its object is made, by which all is
@@ -111,10 +111,12 @@ def is_after(facts: Facts, program: Program, node: ast.AST, end: int, seen: froz
         return {line_of(node) > line}
     if not isinstance(unit, Function):
         return {False}
-    found: set[bool] = set()
-    for call in facts.callers(unit) if id(unit) not in seen else ():
+    found, seen = set[bool](), set() if seen is None else seen
+    calls = facts.callers(unit) if unit not in seen else ()
+    seen.add(unit)
+    for call in calls:
         is_made = _makes_its_object(facts, program, unit, call.caller)
-        found |= {True} if is_made else is_after(facts, program, call.node, end, seen | {id(unit)})
+        found |= {True} if is_made else is_after(facts, program, call.node, end, seen)
     return found
 
 
