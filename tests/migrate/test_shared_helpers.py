@@ -88,7 +88,7 @@ CASES = {
         "return len(loader) * epochs",
         "loader, epochs",
         EPOCHS,
-        "steps = {top}(loader, 2)\n    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, 1, steps)\n    "
+        "n = {top}(loader, 2)\n    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, 1, n)\n    "
         + EPOCHS,
     ),
     "rates": (
