@@ -88,8 +88,7 @@ CASES = {
         "return len(loader) * epochs",
         "loader, epochs",
         EPOCHS,
-        "n = {top}(loader, 2)\n    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, 1, n)\n    "
-        + EPOCHS,
+        "n = {top}(loader, 2)\n    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, 1, n)\n    " + EPOCHS,
     ),
     "rates": (
         "for group in optimizer.param_groups:\n    group['lr'] = 0.1 / (1 + epoch)",
