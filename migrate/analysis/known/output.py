@@ -16,8 +16,9 @@ ROWS: tuple[Row, ...] = tuple(
 PRINT = "builtins.print"
 SAVE = "torch.save"
 
-#: Whether a file or folder is there.
+#: Whether a file or folder is there, and the methods by which a path says so of itself.
 EXISTS = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir"})
+EXISTS_ITSELF = frozenset({"exists", "is_dir", "is_file"})
 #: Calls that write; as statements of their own they are done by the main process.
 WRITES = frozenset(
     """torch.save torch.jit.save os.makedirs os.mkdir os.remove os.removedirs os.rename os.rmdir os.symlink os.unlink

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from migrate.programs.conversion import Conversion
 
-_ASKS = frozenset({"exists", "is_file", "is_dir"})
-
 
 def looked_for(conversion: Conversion) -> Iterator[ast.stmt]:
     """The statements that look for what has been removed, before which all processes wait."""
@@ -59,5 +57,5 @@ def _removed(call: ast.Call, names: frozenset[str]) -> ast.expr | None:
 def _asked(call: ast.Call, names: frozenset[str]) -> ast.expr | None:
     if call.args and names & (output.EXISTS | output.LOOKS):
         return call.args[0]
-    is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _ASKS and not names
+    is_method = isinstance(call.func, ast.Attribute) and call.func.attr in output.EXISTS_ITSELF and not names
     return call.func.value if is_method and isinstance(call.func, ast.Attribute) else None

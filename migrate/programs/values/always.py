@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import is_main_guard
 from migrate.analysis.units import Module
+from migrate.programs.reach.callees import upwards
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
@@ -16,34 +17,26 @@ if TYPE_CHECKING:
 
 
 def is_always_run(
-    facts: Facts,
-    node: ast.AST,
-    seen: frozenset[int] = frozenset(),
-    *,
-    in_loops: bool = False,
-    mains: Container[Module] | None = None,
+    facts: Facts, node: ast.AST, *, in_loops: bool = False, mains: Container[Module] | None = None
 ) -> bool:
     """Whether a call is made in every run: at the top level, or in functions that are called there.
 
     `in_loops`: also in loops, which are taken to run at least once. `mains`: the files that may be started; what others
     do under their main guard, to try themselves out, is done in no run of these.
     """
-    for above in facts.tree(node).up(node):
-        if isinstance(above, (ast.If, ast.IfExp)) and not holds_by_default(facts, above.test):
-            return False
-        if mains is not None and is_main_guard(above) and facts.module(node) not in mains:
-            return False
-        if isinstance(above, ast.ExceptHandler) or (isinstance(above, (ast.For, ast.While)) and not in_loops):
-            return False
-    unit = facts.unit(node)
-    if isinstance(unit, Module):
+
+    def passes(here: ast.AST) -> bool:
+        for above in facts.tree(here).up(here):
+            if isinstance(above, (ast.If, ast.IfExp)) and not holds_by_default(facts, above.test):
+                return False
+            if mains is not None and is_main_guard(above) and facts.module(here) not in mains:
+                return False
+            if isinstance(above, ast.ExceptHandler) or (isinstance(above, (ast.For, ast.While)) and not in_loops):
+                return False
         return True
-    if id(unit) in seen:
-        return False
-    return any(
-        is_always_run(facts, call.node, seen | {id(unit)}, in_loops=in_loops, mains=mains)
-        for call in facts.callers(unit)
-    )
+
+    ways = upwards(facts, node, passes)
+    return any(isinstance(facts.unit(each), Module) and passes(each) for each in ways)
 
 
 def holds_by_default(facts: Facts, test: ast.expr) -> bool:

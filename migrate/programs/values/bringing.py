@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
 _DEEPEST = 4
-_ASKS = frozenset({"exists", "is_file", "is_dir"})
 
 
 def brings(facts: Facts, call: ast.Call) -> bool:
@@ -49,6 +48,7 @@ def _asks(facts: Facts, test: ast.expr) -> bool:
     units = reached(facts, (target for call in calls for target in facts.targets(call)))
     inner = (node for unit in units for node in facts.own(unit) if isinstance(node, ast.Call))
     return any(
-        facts.called(call) & output.EXISTS or (isinstance(call.func, ast.Attribute) and call.func.attr in _ASKS)
+        facts.called(call) & output.EXISTS
+        or (isinstance(call.func, ast.Attribute) and call.func.attr in output.EXISTS_ITSELF)
         for call in (*calls, *inner)
     )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from migrate.programs.conversion import Conversion
 
 _DEEPEST = 5
-_OF_PATHS = frozenset({"exists", "is_dir", "is_file"})
 
 
 @dataclass(slots=True)
@@ -142,7 +141,7 @@ class _Names:
 
     def _is_there(self, call: ast.Call) -> bool:
         """`os.path.exists(path)`, `path.exists()`."""
-        is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _OF_PATHS
+        is_method = isinstance(call.func, ast.Attribute) and call.func.attr in output.EXISTS_ITSELF
         return bool(self._facts.called(call) & output.EXISTS) or (is_method and not call.args)
 
     def _given(self, node: ast.expr) -> Iterator[ast.expr]:
