@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib.util
 import io
 import json
@@ -58,17 +59,38 @@ def work(launcher: str, binding: str, kind: str, target: str, *given: str) -> No
 
 
 def _leave(status: object) -> NoReturn:
-    """End as the processes of `multiprocessing` do: exit handlers run, streams are flushed, nothing is torn down.
+    """End as the processes of `multiprocessing` do: exit handlers run, files are written, nothing is torn down.
 
     Tearing the interpreter down while threads of the process group still let go of Python objects ends some runs in
     std::terminate (SIGABRT) after all their work is done.
     """
     threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - joins the script's threads, as at any end
     atexit._run_exitfuncs()  # noqa: SLF001 - what the interpreter runs next
+    _write_open_files()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or replaced by the script
             stream.flush()
     os._exit(status & 0xFF if isinstance(status, int) else int(status is not None))
+
+
+def _write_open_files() -> None:
+    """Close what a script has left open for writing, as its interpreter would: `log = csv.writer(open(path, "w"))`.
+
+    What encodes or compresses goes before what that writes to.
+    """
+    kept = {id(stream) for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}
+    # By their type: an object that stands for another one may do anything when it is asked for its class.
+    files = [each for each in gc.get_objects() if issubclass(type(each), io.IOBase) and id(each) not in kept]
+    plain = [each for each in files if issubclass(type(each), (io.BufferedWriter, io.BufferedRandom, io.RawIOBase))]
+    texts = [each for each in files if issubclass(type(each), io.TextIOBase)]
+    known = {id(each) for each in (*plain, *texts)}
+    for file in (*texts, *(each for each in files if id(each) not in known)):
+        with contextlib.suppress(Exception):  # whatever it is, it must not keep the others from being written
+            if file.writable():  # an error where it is closed
+                file.close()
+    for file in plain:
+        with contextlib.suppress(Exception):
+            file.flush()
 
 
 def _end_with(launcher: int) -> None:

@@ -84,6 +84,17 @@ def test_one_process_inherits_no_placement(launch, script):
 
 
 @in_both_ways
+def test_files_that_scripts_leave_open_are_written(launch, script, tmp_path):
+    text = """
+        import csv, os
+        log = csv.writer(open(f"{os.environ['RANK']}.csv", "w", newline=""))
+        log.writerow([1, 2])
+    """
+    assert finish(launch("--num-processes", "2", "--cpu", script(text)))[0] == 0
+    assert [(tmp_path / f"{rank}.csv").read_text().split() for rank in (0, 1)] == [["1,2"], ["1,2"]]
+
+
+@in_both_ways
 def test_two_processes_get_arguments_and_environment(launch, script, tmp_path):
     options = ["--num-processes", "2", "--cpu", "--mixed-precision", "bf16", "--num-cpu-threads-per-process", "3"]
     status, out, err = finish(launch(*options, script(SHOW), *PASSED))
