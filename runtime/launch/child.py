@@ -74,9 +74,10 @@ def _leave(status: object) -> NoReturn:
 
 
 def _write_open_files() -> None:
-    """Close what a script has left open for writing, as its interpreter would: `log = csv.writer(open(path, "w"))`.
+    """Write what a script has left in open files, as its interpreter would: `log = csv.writer(open(path, "w"))`.
 
-    What encodes or compresses goes before what that writes to.
+    What encodes or compresses goes before what that writes to. What compresses is closed, for its last bytes; no other
+    file is, since threads that go on may still use it.
     """
     kept = {id(stream) for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}
     # By their type: an object that stands for another one may do anything when it is asked for its class.
@@ -84,13 +85,10 @@ def _write_open_files() -> None:
     plain = [each for each in files if issubclass(type(each), (io.BufferedWriter, io.BufferedRandom, io.RawIOBase))]
     texts = [each for each in files if issubclass(type(each), io.TextIOBase)]
     known = {id(each) for each in (*plain, *texts)}
-    for file in (*texts, *(each for each in files if id(each) not in known)):
-        with contextlib.suppress(Exception):  # whatever it is, it must not keep the others from being written
-            if file.writable():  # an error where it is closed
-                file.close()
-    for file in plain:
-        with contextlib.suppress(Exception):
-            file.flush()
+    others = [each for each in files if id(each) not in known]
+    for end in (*(each.flush for each in texts), *(each.close for each in others), *(each.flush for each in plain)):
+        with contextlib.suppress(Exception):  # closed, or whatever it is: the others are to be written all the same
+            end()
 
 
 def _end_with(launcher: int) -> None:
