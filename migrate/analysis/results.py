@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _REACH = "<reach>"  # key of the agenda: where that was made which a function, an object or a class can give
+_CONTENTS = "<contents>"  # key of the agenda: where that was made which a container holds
 _DEEPEST = 2  # functions between the one that is called and one whose defaults or names hold something
 
 
@@ -143,6 +144,15 @@ def _without_others_tensors(state: State, unit: Function, found: Values, here: V
 
 def _origins(state: State, values: Values) -> set[ast.AST]:
     """Where the values were made, what is in the containers among them, and what the iterators run over."""
-    deep = inside(state, values)
+    behind = state.loaders(of_role(values, Role.ITERATOR))
+    found = {value.origin for value in (*values, *behind) if value.origin is not None}
+    for value in values:
+        if value.role is Role.CONTAINER and value.origin is not None:
+            found |= state.agenda.remembered((value.origin, _CONTENTS), partial(_of_container, state, value))
+    return found
+
+
+def _of_container(state: State, value: Value) -> set[ast.AST]:
+    deep = inside(state, (value,))
     behind = state.loaders(of_role(deep, Role.ITERATOR))
     return {value.origin for value in (*deep, *behind) if value.origin is not None}

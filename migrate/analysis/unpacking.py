@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 #: Each part of one of these is one of these.
 _ALIKE = FROM_LOADER | {Role.PARAMETERS, Role.CHECKPOINT, Role.TENSOR, Role.DATASET}  # random_split gives data sets
 _DEPTH = 3  # so deep a batch may lie in what is passed: a tuple of dictionaries of batches
+_INSIDE = "<inside>"  # key of the agenda: what a container holds, directly or not
 _HOLDING = frozenset({Role.CONTAINER, Role.ITERATOR, Role.UNKNOWN})
 
 
@@ -112,14 +113,12 @@ def _all_of(state: State, owner: ast.AST) -> Values:
 def inside(state: State, values: Iterable[Value], depth: int = _DEPTH) -> set[Value]:
     """The values and what the containers among them hold."""
     found = set(values)
-    level: Iterable[Value] = found
-    for _ in range(depth):  # level by level, so that no container is looked into twice
-        reached: set[Value] = set()
-        for value in level:
-            if value.role is Role.CONTAINER and value.origin is not None:
-                for key, held in state.holding(value.origin).items():
-                    if key[:1] != "<":
-                        reached |= held
-        level = reached - found
-        found |= level
+    for value in tuple(found) if depth else ():
+        if value.role is Role.CONTAINER and value.origin is not None:
+            found |= _inside_of(state, value.origin, depth)
     return found
+
+
+def _inside_of(state: State, owner: ast.AST, depth: int) -> set[Value]:
+    """What a container holds, and what the containers in it hold: worked out once for all that ask."""
+    return state.agenda.remembered((owner, _INSIDE, depth), lambda: inside(state, _all_of(state, owner), depth - 1))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import amp
 from migrate.analysis.known.training import NO_GRAD
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.units import Function
 from migrate.programs.amp.switch import Stays, Switch
+from migrate.programs.reach.callees import on_all_ways
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -107,7 +107,7 @@ class Contexts:
         for use in self._facts.calls:
             if use.unit not in self._units or id(use.node) in dropped or not self._calls_model(use):
                 continue
-            if self._is_inside(use.node, use.unit, frozenset()):
+            if on_all_ways(self._facts, use.node, self._is_inside):
                 continue
             if self._trains(use):
                 raise Stays(use.node, "the model is also trained outside of autocast")
@@ -116,8 +116,8 @@ class Contexts:
     def _calls_model(self, use: Use) -> bool:
         return bool(origins(self._facts.values(use.node.func), Role.MODEL) & self._program.model_origins)
 
-    def _is_inside(self, node: ast.AST, unit: Unit, seen: frozenset[int]) -> bool:
-        """Whether code runs inside of a context, entered here or by every caller."""
+    def _is_inside(self, node: ast.AST) -> bool | None:
+        """Whether code runs inside of a context that its function enters; None: its callers say."""
         for above in self._facts.tree(node).up(node):
             if isinstance(above, (ast.With, ast.AsyncWith)):
                 entered = [item.context_expr for item in above.items]
@@ -127,12 +127,11 @@ class Contexts:
                     return False
             if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 break
-        callers = self._facts.callers(unit) if isinstance(unit, Function) and id(unit) not in seen else []
-        return bool(callers) and all(self._is_inside(c.node, c.caller, seen | {id(unit)}) for c in callers)
+        return None
 
     def _trains(self, use: Use) -> bool:
         """Whether gradients of a call may be used."""
-        if self._is_without_gradients(use.node, use.unit, frozenset()):
+        if on_all_ways(self._facts, use.node, self._is_without_gradients):
             return False
         return any(
             any(inner is use.node for inner in ast.walk(loop.node))
@@ -140,7 +139,8 @@ class Contexts:
             for loop in self._program.training
         )
 
-    def _is_without_gradients(self, node: ast.AST, unit: Unit, seen: frozenset[int]) -> bool:
+    def _is_without_gradients(self, node: ast.AST) -> bool | None:
+        """Whether code computes no gradients for its function, or evaluates; None: its callers say."""
         for above in self._facts.tree(node).up(node):
             if isinstance(above, ast.With) and any(
                 isinstance(item.context_expr, ast.Call) and self._facts.called(item.context_expr) & NO_GRAD
@@ -154,8 +154,7 @@ class Contexts:
                 break
         if any(any(inner is node for inner in ast.walk(loop.node)) for loop in self._program.evaluation):
             return True
-        callers = self._facts.callers(unit) if isinstance(unit, Function) and id(unit) not in seen else []
-        return bool(callers) and all(self._is_without_gradients(c.node, c.caller, seen | {id(unit)}) for c in callers)
+        return None
 
 
 #: The parameters of autocast, without those that its old forms leave out.

@@ -14,6 +14,7 @@ from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, walk
 from migrate.analysis.units import Function, Module
+from migrate.programs.reach.callees import on_all_ways
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -107,7 +108,7 @@ def environments(facts: Facts, start: Unit, modules: set[Module], uses: list[Use
         for call in _given_up(facts, modules, use.node):
             statement = facts.tree(call).statement(call)
             name = _name(statement, call)
-            if name is None or not _is_made_once(facts, call, start, frozenset()):
+            if name is None or not on_all_ways(facts, call, lambda node: _is_made_once(facts, node, start)):
                 return None
             if _is_played_before(facts, start, statement, name):
                 return None
@@ -166,8 +167,11 @@ def _name(statement: ast.stmt, made: ast.Call) -> str | None:
     return ast.unparse(target) if is_name else None
 
 
-def _is_made_once(facts: Facts, node: ast.AST, start: Unit, seen: frozenset[int]) -> bool:
-    """Whether a node runs once for each place that leads to it: several environments need seeds of their own."""
+def _is_made_once(facts: Facts, node: ast.AST, start: Unit) -> bool | None:
+    """Whether a node runs once for each place that leads to it: several environments need seeds of their own.
+
+    None: where its function is called says so.
+    """
     for above in facts.tree(node).up(node):
         if isinstance(above, (ast.For, ast.While, ast.Lambda, *COMPREHENSIONS)):
             return False
@@ -176,9 +180,9 @@ def _is_made_once(facts: Facts, node: ast.AST, start: Unit, seen: frozenset[int]
     unit = facts.unit(node)
     if unit is start or isinstance(unit, Module):
         return True
-    if id(unit) in seen or unit.parent is not None or not facts.callers_known(unit):
+    if unit.parent is not None or not facts.callers_known(unit):
         return False
-    return all(_is_made_once(facts, call.node, start, seen | {id(unit)}) for call in facts.callers(unit))
+    return None if facts.callers(unit) else True  # what nobody calls makes none
 
 
 def _is_played_before(facts: Facts, start: Unit, made: ast.stmt, name: str) -> bool:

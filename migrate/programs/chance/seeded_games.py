@@ -50,12 +50,12 @@ def seeds_environments(facts: Facts, sameness: Sameness, program: Program, modul
     seeding = [call for call in calls if _seeds(sameness, call)]
     for space in ("action_space", "observation_space"):
         drawing = (call for call in calls if ast.unparse(call.func).endswith(f"{space}.sample"))
-        is_drawn = any(not _is_only_in_others(facts, program, call, frozenset()) for call in drawing)
+        is_drawn = any(not _is_only_in_others(facts, program, call, {}) for call in drawing)
         if is_drawn and not any(ast.unparse(call.func).endswith(f"{space}.seed") for call in seeding):
             return False
     games = [call for call in seeding if "_space" not in ast.unparse(call.func)]
     makers = [call for call in calls if called_by_name(facts, call) & MAKERS.keys()]
-    makers = [call for call in makers if not _is_only_in_others(facts, program, call, frozenset())]
+    makers = [call for call in makers if not _is_only_in_others(facts, program, call, {})]
     if not makers:
         return bool(games)
     return all(_is_seeded(facts, sameness, games, program, maker, _DEEPEST) for maker in makers)
@@ -105,19 +105,23 @@ def _is_after(facts: Facts, program: Program, node: ast.AST, known: dict[Unit, b
     return known.get(unit, False)
 
 
-def _is_only_in_others(facts: Facts, program: Program, node: ast.AST, seen: frozenset[int]) -> bool:
-    """Whether every way to some code begins in another script, which a file of both imports."""
+def _is_only_in_others(facts: Facts, program: Program, node: ast.AST, known: dict[Unit, bool]) -> bool:
+    """Whether every way to some code begins in another script, which a file of both imports.
+
+    `known`: what was found of the functions that lead to it.
+    """
     if is_of_another_script(facts, program, node):
         return True
     unit = facts.unit(node)
-    if not isinstance(unit, Function) or id(unit) in seen:
-        return isinstance(unit, Function)
+    if not isinstance(unit, Function):
+        return False
     while unit.parent is not None and not facts.callers(unit):
         unit = unit.parent  # what a function returns that others call
-    calls = facts.callers(unit)
-    return bool(calls) and all(
-        _is_only_in_others(facts, program, call.node, seen | {id(facts.unit(node)), id(unit)}) for call in calls
-    )
+    if unit not in known:
+        known[unit] = True  # what calls itself begins elsewhere
+        calls = facts.callers(unit)
+        known[unit] = bool(calls) and all(_is_only_in_others(facts, program, call.node, known) for call in calls)
+    return known[unit]
 
 
 def _names(facts: Facts, made: ast.AST) -> set[str]:

@@ -98,9 +98,20 @@ def is_new_there(conversion: Conversion, node: ast.expr, made: set[ast.AST]) -> 
     return conversion.placement.stages.of(made).unit not in reached(facts, [unit])
 
 
-def only_before(conversion: Conversion, unit: Unit, made: set[ast.AST], seen: frozenset[int] = frozenset()) -> bool:
-    """Whether a function is only called before its models are prepared, and does its work at once."""
-    if not isinstance(unit, Function) or id(unit) in seen:
+def only_before(conversion: Conversion, unit: Unit, made: set[ast.AST], known: dict[Unit, bool] | None = None) -> bool:
+    """Whether a function is only called before its models are prepared, and does its work at once.
+
+    `known`: what was found of others that are looked at with it.
+    """
+    known = {} if known is None else known
+    if unit not in known:
+        known[unit] = False  # what calls itself is not
+        known[unit] = _is_only_before(conversion, unit, made, known)
+    return known[unit]
+
+
+def _is_only_before(conversion: Conversion, unit: Unit, made: set[ast.AST], known: dict[Unit, bool]) -> bool:
+    if not isinstance(unit, Function):
         return False
     calls = conversion.facts.callers(unit)
     if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own_nodes(unit.node)) and not unit.positional:
@@ -110,7 +121,7 @@ def only_before(conversion: Conversion, unit: Unit, made: set[ast.AST], seen: fr
         and (
             not conversion.is_prepared_at(call.node, made)
             if call.caller is conversion.placement.stages.of(made).unit
-            else _is_above(conversion, call, made) or only_before(conversion, call.caller, made, seen | {id(unit)})
+            else _is_above(conversion, call, made) or only_before(conversion, call.caller, made, known)
         )
         for call in calls
     )

@@ -33,16 +33,23 @@ def is_attribute_there(facts: Facts, key: str, role: Role, made: set[ast.AST]) -
     return not placed or _is_certain(facts, placed)
 
 
-def is_asked(facts: Facts, unit: Unit, owner: str, key: str, seen: frozenset[Unit] = frozenset()) -> bool:
-    """Whether a unit asks an object for an attribute, or has a method do so, with no test around it: it is there."""
-    for node in facts.own(unit) if unit not in seen else ():
+def is_asked(facts: Facts, unit: Unit, owner: str, key: str, seen: set[Unit] | None = None) -> bool:
+    """Whether a unit asks an object for an attribute, or has a method do so, with no test around it: it is there.
+
+    `seen`: the methods that were looked into.
+    """
+    seen = set() if seen is None else seen
+    if unit in seen:
+        return False
+    seen.add(unit)
+    for node in facts.own(unit):
         if not isinstance(node, ast.Attribute) or ast.unparse(node.value) != owner or _is_tested(facts, node):
             continue
         if node.attr == key and isinstance(node.ctx, ast.Load):
             return True
         call = facts.tree(node).parents[node]
         for method in facts.targets(call) if isinstance(call, ast.Call) and call.func is node else ():
-            if method.itself is not None and is_asked(facts, method, method.itself.arg, key, seen | {unit}):
+            if method.itself is not None and is_asked(facts, method, method.itself.arg, key, seen):
                 return True
     return False
 

@@ -51,16 +51,20 @@ class Effects:
         self._known: dict[tuple[Function, bool], tuple[bool, tuple[Function, ...]]] = {}
         self._changing = Reaching(lambda unit: self._looked_into(unit)[0], lambda unit: self._looked_into(unit)[1])
 
-    def changes(self, unit: Function, seen: frozenset[Function] = frozenset(), *, own: bool = False) -> bool:
+    def changes(self, unit: Function, *, own: bool = False) -> bool:
         """Whether a function changes an object that it did not make itself; with `own`, other than its own."""
-        if not own and (not seen or not self._changing(unit)):
+        if not own or not self._changing(unit):
             return self._changing(unit)
-        does, entered = self._looked_into(unit, own=own)
-        return does or any(
-            self.changes(target, seen | {unit}, own=own and target.owner is unit.owner)
-            for target in entered
-            if target not in seen
-        )
+        waiting, seen = [(unit, True)], {(unit, True), (unit, False)}
+        while waiting:
+            each, is_own = waiting.pop()
+            does, entered = self._looked_into(each, own=is_own)
+            if does:
+                return True
+            new = dict.fromkeys((target, is_own and target.owner is each.owner) for target in entered)
+            waiting += [found for found in new if found not in seen]
+            seen |= new.keys()
+        return False
 
     def _looked_into(self, unit: Function, *, own: bool = False) -> tuple[bool, tuple[Function, ...]]:
         """Whether a function changes something by itself, and else the functions that it may enter."""

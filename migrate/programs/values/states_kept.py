@@ -40,7 +40,7 @@ def states_kept(
     for forward in forwards:
         if forward.itself is None:
             continue
-        read = set(_first_reads(facts, forward))
+        read = _first_reads(facts, forward, {})
         for unit in with_own_methods(facts, forward) if read else ():
             for statement, name in _stores(facts, unit):
                 if name in read and name not in anew and not _is_where_missing(facts, statement, name):
@@ -61,8 +61,18 @@ def _stores(facts: Facts, unit: Function) -> Iterator[tuple[ast.stmt, str]]:
                 yield node, target.attr
 
 
-def _first_reads(facts: Facts, unit: Function, seen: frozenset[Function] = frozenset()) -> Iterator[str]:
-    """The attributes of its object that a method computes with before it gives them a value, also by what it calls."""
+def _first_reads(facts: Facts, unit: Function, known: dict[Function, frozenset[str]]) -> frozenset[str]:
+    """The attributes of its object that a method computes with before it gives them a value, also by what it calls.
+
+    `known`: those of the methods that are looked into with it.
+    """
+    if unit not in known:
+        known[unit] = frozenset()  # what calls itself reads nothing else
+        known[unit] = frozenset(_read_first(facts, unit, known))
+    return known[unit]
+
+
+def _read_first(facts: Facts, unit: Function, known: dict[Function, frozenset[str]]) -> Iterator[str]:
     given: dict[str, int] = {}
     for statement, name in _stores(facts, unit):
         if not _goes_on(unit, _value(statement), name) and not _is_where_missing(facts, statement, name):
@@ -75,9 +85,7 @@ def _first_reads(facts: Facts, unit: Function, seen: frozenset[Function] = froze
         if read is not None and line_of(node) <= given.get(read, line_of(node)) and not _is_asked(facts, node):
             yield read
     for call, method in own_calls(facts, unit):
-        for read in _first_reads(facts, method, seen | {unit}) if method not in seen else ():
-            if call.lineno <= given.get(read, call.lineno):
-                yield read
+        yield from (r for r in _first_reads(facts, method, known) if call.lineno <= given.get(r, call.lineno))
 
 
 def _set_by_call(facts: Facts, unit: Function) -> Iterator[tuple[ast.Call, str]]:
