@@ -100,13 +100,13 @@ CASES = {
 
 
 def layers(body, parameters):
-    """The functions: two for each layer, and each calls both of the layer below."""
+    """The functions: two for each layer but the top, and each calls both of the layer below."""
     first = parameters.partition(",")[0]
     found = [f"def {name}0({parameters}):\n{textwrap.indent(body, '    ')}\n" for name in "ab"]
     for number in range(1, LAYERS):
         calls = [f"return {name}{number - 1}({parameters})" for name in "ab"]
         choice = f"    if {first} is not None:\n        {calls[0]}\n    {calls[1]}\n"
-        found += [f"def {name}{number}({parameters}):\n{choice}" for name in "ab"]
+        found += [f"def {name}{number}({parameters}):\n{choice}" for name in ("ab" if number < LAYERS - 1 else "a")]
     return "\n\n".join(found)
 
 
@@ -144,6 +144,26 @@ def test_what_they_do_around_a_training_is_found(ends):
     program = program.replace("\nmain()\n", layers("train(word)", "word") + f"\n\na{LAYERS - 1}('go')\n")
     report = run_text(program.encode(), "", Options(mode=Mode.PREVIEW))
     assert len(report.of(Kind.LOOP)) == 1
+
+
+@pytest.mark.parametrize("place", ["F.cross_entropy(net(x), y)", "net(x.to(device)).argmax(1)"])
+def test_those_that_compute_in_a_precision_are_each_looked_into(place, ends):
+    """Whether the model is called under autocast, or without gradients, is asked of whoever leads to the call."""
+    scaled = """with torch.autocast("cuda", dtype=torch.float16):
+                    loss = F.cross_entropy(net(x), y)
+                optimizer.zero_grad()
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()"""
+    body, parameters = f"return {place}", "net, x, y, device"
+    program = textwrap.dedent(PROGRAM).replace("{layers}", layers(body, parameters) + "\n")
+    program = program.replace(STEP, scaled.replace("\n    ", "\n"))
+    program = program.replace(f"    {EPOCHS}", f"    scaler = torch.amp.GradScaler()\n    {EPOCHS}")
+    head, main, tail = program.partition("def main():")
+    program = head + main + tail.replace(place, f"a{LAYERS - 1}({parameters})")
+    report = run_text(program.encode(), "", Options(mode=Mode.PREVIEW))
+    assert [loop.converts for loop in report.of(Kind.LOOP)] == [True]
+    assert b"scaler" not in report.changes[0].new
 
 
 def test_those_that_ask_for_the_process_are_each_looked_into(ends):
