@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.analysis.roles import NOTHING, Role, Value, Values, of_role, roles
 from migrate.analysis.state import BASES
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from migrate.analysis.state import Frame, State
     from migrate.analysis.units import Module
 
+
+_Origins: TypeAlias = "set[ast.AST]"
 
 _REACH = "<reach>"  # key of the agenda: where that was made which a function, an object or a class can give
 _CONTENTS = "<contents>"  # key of the agenda: where that was made which a container holds
@@ -43,42 +45,47 @@ def of_this_call(state: State, unit: Function, found: Values, here: Values, *, i
     if is_generator:  # by what it runs over
         own = state.iterated(here)
         found = found - state.iterated(all_calls) | found & own if own else found
-    mine = _origins(state, here)
-    if all(value.origin in mine or value.origin is None for value in found):
-        return found
+    origins = {value.origin for value in found if value.origin is not None}
+    others = _without(origins, _origins(state, here))
     is_tensor = Role.TENSOR in roles(here) and Role.TENSOR in roles(found)
-    stays = is_tensor or any(value.origin in mine for value in found)
-    if not stays and not state.agenda.is_waiting(unit):
+    stays = is_tensor or len(others) < len(origins)
+    if not others or (not stays and not state.agenda.is_waiting(unit)):
         return found
-    elsewhere = ({value.origin for value in found} & _origins(state, all_calls)) - mine
-    if not elsewhere:
-        return found
-    elsewhere -= _kept(state, unit, here)
-    return frozenset(value for value in found if value.origin not in elsewhere)
+    elsewhere = others - _without(others, _origins(state, all_calls))
+    elsewhere = _without(elsewhere, _kept(state, unit, here))
+    return frozenset(value for value in found if value.origin not in elsewhere) if elsewhere else found
 
 
-def _kept(state: State, unit: Function, here: Values) -> set[ast.AST]:
+def _without(origins: _Origins, groups: Iterator[_Origins]) -> _Origins:
+    """Some places without those of some groups, which may be large: they are looked at while there are places left."""
+    for group in groups:
+        if not origins:
+            break
+        origins = origins - group
+    return origins
+
+
+def _kept(state: State, unit: Function, here: Values) -> Iterator[_Origins]:
     """Where that was made which a call can give though another left it: in an object, a class, a default, a name."""
     remembered = state.agenda.remembered
-    found = set(remembered((id(unit), _REACH), partial(_of_reach, state, unit)))
+    yield remembered((id(unit), _REACH), partial(_of_reach, state, unit))
     for value in here:  # what an object keeps may come out of any of its methods
         if value.role is Role.INSTANCE and value.origin is not None:
-            found |= remembered((value.origin, _REACH), partial(_of_object, state, value))
+            yield remembered((value.origin, _REACH), partial(_of_object, state, value))
         if isinstance(value.unit, Class):
-            found |= remembered((id(value.unit), _REACH), partial(_of_class, state, value.unit))
-    return found
+            yield remembered((id(value.unit), _REACH), partial(_of_class, state, value.unit))
 
 
-def _of_reach(state: State, unit: Function) -> set[ast.AST]:
-    return _origins(state, frozenset(_within_reach(state, unit, _DEEPEST)))
+def _of_reach(state: State, unit: Function) -> _Origins:
+    return set().union(*_origins(state, frozenset(_within_reach(state, unit, _DEEPEST))))
 
 
-def _of_object(state: State, value: Value) -> set[ast.AST]:
-    return _origins(state, everything(state, value))
+def _of_object(state: State, value: Value) -> _Origins:
+    return set().union(*_origins(state, everything(state, value)))
 
 
-def _of_class(state: State, cls: Class) -> set[ast.AST]:
-    return _origins(state, _attributes(state, cls))
+def _of_class(state: State, cls: Class) -> _Origins:
+    return set().union(*_origins(state, _attributes(state, cls)))
 
 
 def of_unpacked(state: State, target: ast.expr, share: Values, frame: Frame) -> Values:
@@ -142,17 +149,16 @@ def _without_others_tensors(state: State, unit: Function, found: Values, here: V
     return found - tensors if is_models else found
 
 
-def _origins(state: State, values: Values) -> set[ast.AST]:
+def _origins(state: State, values: Values) -> Iterator[_Origins]:
     """Where the values were made, what is in the containers among them, and what the iterators run over."""
     behind = state.loaders(of_role(values, Role.ITERATOR))
-    found = {value.origin for value in (*values, *behind) if value.origin is not None}
+    yield {value.origin for value in (*values, *behind) if value.origin is not None}
     for value in values:
         if value.role is Role.CONTAINER and value.origin is not None:
-            found |= state.agenda.remembered((value.origin, _CONTENTS), partial(_of_container, state, value))
-    return found
+            yield state.agenda.remembered((value.origin, _CONTENTS), partial(_of_container, state, value))
 
 
-def _of_container(state: State, value: Value) -> set[ast.AST]:
+def _of_container(state: State, value: Value) -> _Origins:
     deep = inside(state, (value,))
     behind = state.loaders(of_role(deep, Role.ITERATOR))
     return {value.origin for value in (*deep, *behind) if value.origin is not None}
