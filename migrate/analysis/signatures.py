@@ -70,6 +70,7 @@ class Signatures:
         self._known: dict[Function, Signature] = {}
         self._in_hand: dict[Class, bool] = {}
         self._partials = Partials(facts)
+        self._entering = _Entering()
 
     @cached_property
     def called_in_unread(self) -> dict[Function, str]:
@@ -109,9 +110,10 @@ class Signatures:
                 yield Obstacle(first.node, why, f"give {name}() the same parameters")
             yield from self._of_class(unit)
             yield from self._of_decorators(unit)
+        together = frozenset(units)
         for unit in units:
             for site in self._sites(unit):
-                yield from self._of_site(unit, site, units)
+                yield from self._of_site(unit, site, together)
 
     def _are_alike(self, unit: Function, first: Function, units: tuple[Function, ...]) -> bool:
         """Whether two methods have the same parameters; how they are named does not matter where none is passed so."""
@@ -136,7 +138,7 @@ class Signatures:
                 if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
                     continue
                 for value in self._facts.values(node):
-                    unit = _entered(value) if value.role in _CALLABLES else None
+                    unit = self._entering[value] if value.role in _CALLABLES else None
                     if unit is not None and not self._is_harmless(node, value.role, unit):
                         found.setdefault(unit, []).append(node)
         return found
@@ -170,7 +172,7 @@ class Signatures:
             names = listed(module.tree) or ()
             for name, values in module.names.items():
                 for value in values:
-                    unit = _entered(value)
+                    unit = self._entering[value]
                     if unit is None:
                         continue
                     is_foreign = unit.module is not module and (module.is_package or not module.file.named)
@@ -218,7 +220,7 @@ class Signatures:
                         found.setdefault((is_method, node.func.attr), node)
         return found
 
-    def _of_site(self, unit: Function, site: Site, units: tuple[Function, ...]) -> Iterator[Obstacle]:
+    def _of_site(self, unit: Function, site: Site, units: frozenset[Function]) -> Iterator[Obstacle]:
         name, node = _called(unit), site.call.node
         if site.call.handed is not None:
             place = f"{self._facts.file(node).path}:{node.lineno}"
@@ -236,7 +238,7 @@ class Signatures:
             why = f"what is bound in {file.path}:{node.lineno} is called with more than it needs"
             yield Obstacle(node, why, f"pass by name what {name}() has defaults for")
         called = node.args[0] if site.binds else node.func
-        others = [value for value in self._facts.values(called) if _entered(value) not in units]
+        others = [value for value in self._facts.values(called) if self._entering[value] not in units]
         if others:
             why = f"the call in {file.path}:{node.lineno} may enter something else, too"
             yield Obstacle(node, why, f"call {name}() by its name")
@@ -271,7 +273,7 @@ class Signatures:
             if call.handed is not None:
                 continue
             for value in self._facts.values(call.node.func):
-                other = _entered(value)
+                other = self._entering[value]
                 if other is None or (other.owner is None) != (unit.owner is None):
                     continue
                 if other.name == unit.name or (unit.owner is None and isinstance(call.node.func, ast.Name)):
@@ -341,8 +343,15 @@ def _is_own(name: str, libraries: list[str]) -> bool:
     return all(library.startswith("torch.nn.") for library in libraries) and name not in _OF_MODULE
 
 
+class _Entering(dict["Value", "Function | None"]):
+    """By value: the function that calling it enters."""
+
+    def __missing__(self, value: Value) -> Function | None:
+        self[value] = _entered(value)
+        return self[value]
+
+
 def _entered(value: Value) -> Function | None:
-    """The function that calling a value enters."""
     if isinstance(value.unit, Function):
         return value.unit
     if not isinstance(value.unit, Class):

@@ -172,7 +172,7 @@ def _is_chosen_unseen(conversion: Conversion, device: ast.expr) -> bool:
         for statement in (choice.statement, *choice.others)
         for inner in ast.walk(statement)
     }
-    chosen |= origins_followed(conversion)
+    chosen |= conversion.once(origins_followed)
     return not any(id(origin) in chosen for origin in made) and conversion.access.can_reach(device)
 
 

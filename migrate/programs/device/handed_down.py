@@ -81,9 +81,10 @@ def _is_setting(choice: Choice) -> bool:
 
 def read_of(facts: Facts, settings: Collection[Choice], unit: Unit) -> Iterator[ast.Attribute]:
     """Where a unit reads a device that was chosen above."""
-    for node in facts.own(unit) if settings else ():
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and facts.is_device(facts.values(node)):
-            if any(_is_held(facts, node, target) for choice in settings for target in _targets(choice)):
+    targets = [target for choice in settings for target in _targets(choice)]
+    for node in facts.own(unit).of(ast.Attribute) if targets else ():
+        if isinstance(node.ctx, ast.Load) and any(_is_held(facts, node, target) for target in targets):
+            if facts.is_device(facts.values(node)):
                 yield node
 
 

@@ -27,6 +27,7 @@ from migrate.programs.device.whereabouts import (
     is_own_model,
     joined,
     names_device,
+    of_self,
     outside,
     passed,
     unpacked,
@@ -34,7 +35,7 @@ from migrate.programs.device.whereabouts import (
 from migrate.programs.values.takes import taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -56,6 +57,7 @@ class Walk:
     names: dict[str, Where] = field(default_factory=dict)  # by text: "x", "batch['x']", "self.real"
     returned: list[Where] = field(default_factory=list)
     inside: tuple[Function, ...] = ()
+    known: dict[Hashable, tuple[Where, dict[str, Where]]] = field(default_factory=dict)  # see `_entered`
 
     def through(self, loop: LoopFact) -> Walk:
         """The walk itself, once it is through the body of a loop over a loader, or that takes batches from one."""
@@ -132,8 +134,7 @@ class Walk:
         self._bind(target, place, value)
 
     def _bind(self, target: ast.expr, place: Where, value: ast.expr) -> None:
-        if isinstance(target, ast.Starred):
-            target = target.value
+        target = target.value if isinstance(target, ast.Starred) else target
         if isinstance(target, (ast.Tuple, ast.List)):
             for part in unpacked(self.facts, target, place, value, self._element):
                 self._bind(*part)
@@ -156,10 +157,8 @@ class Walk:
             return self._attribute(node)
         if isinstance(node, ast.Subscript):
             return self._item(node)
-        if isinstance(node, ast.BinOp):
-            return self._together([node.left, node.right], node)
-        if isinstance(node, ast.Compare):
-            return self._together([node.left, *node.comparators], node)
+        if isinstance(node, (ast.BinOp, ast.Compare)):
+            return self._together((part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)), node)
         if isinstance(node, ast.Name):
             return outside(self.facts, node)
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
@@ -224,7 +223,7 @@ class Walk:
 
     def _call(self, node: ast.Call) -> Where:
         given = arguments(node)
-        if self._takes_batch(node):
+        if taken(self.facts, node) & self.loaders:  # `next(batches)`
             return Where.RAW
         if is_move(self.facts, node):
             assert isinstance(node.func, ast.Attribute)
@@ -250,10 +249,6 @@ class Walk:
             self._need(node, Reason.UNSEEN)
             return Where.HOST
         return Where.UNKNOWN
-
-    def _takes_batch(self, node: ast.Call) -> bool:
-        """`next(batches)` of a loader of the loop."""
-        return bool(taken(self.facts, node) & self.loaders)
 
     def _of_library(self, node: ast.Call, names: frozenset[str], given: list[ast.expr]) -> Where:
         places = [self.of(each) for each in elements(given)]
@@ -337,9 +332,8 @@ class Walk:
         return Where.DEVICE
 
     def _mapped(self, function: ast.Lambda, place: Where) -> Where:
-        kept = dict(self.names)
-        for parameter in function.args.args:
-            self.names[parameter.arg] = place
+        kept = self.names
+        self.names = kept | {parameter.arg: place for parameter in function.args.args}
         result = self.of(function.body)
         self.names = kept
         return result
@@ -391,10 +385,16 @@ class Walk:
             return joined(places)
         results = []
         for target in targets:
-            own = {name: place for name, place in self.names.items() if name.startswith("self.")}
-            names = {**own, **passed(node, target, places)}
+            place, left = self._entered(target, {**of_self(self.names), **passed(node, target, places)})
+            self.names |= left
+            results.append(place)
+        return joined(results)
+
+    def _entered(self, target: Function, names: dict[str, Where]) -> tuple[Where, dict[str, Where]]:
+        """Where the result of a function is, and what it leaves in its object: looked at once for what it is given."""
+        key = self.inside, target, frozenset(names.items())
+        if key not in self.known:
             walk = replace(self, names=names, returned=[], inside=(*self.inside, target))
             walk.along(target)
-            self.names |= {name: place for name, place in walk.names.items() if name.startswith("self.")}
-            results.append(joined(walk.returned))
-        return joined(results)
+            self.known[key] = joined(walk.returned), of_self(walk.names)
+        return self.known[key]

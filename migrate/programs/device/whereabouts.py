@@ -65,6 +65,11 @@ def joined(places: Iterable[Where]) -> Where:
     return max(places, key=lambda place: place.value, default=Where.NOWHERE)
 
 
+def of_self(names: Mapping[str, Where]) -> dict[str, Where]:
+    """What is known of the attributes of the object whose method is run."""
+    return {name: place for name, place in names.items() if name.startswith("self.")}
+
+
 def passed(call: ast.Call, target: Function, places: Sequence[Where]) -> Mapping[str, Where]:
     """The places of what a call gives to the parameters of a function."""
     names = [parameter.arg for parameter in target.positional]

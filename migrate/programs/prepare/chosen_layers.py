@@ -62,8 +62,21 @@ def _by_call(facts: Facts, call: ast.Call) -> Iterator[ast.AST]:
                 yield test
         drawn = {name for name in forward.parameter_names if _is_drawn(facts, received(call, forward).get(name))}
         yield from _by_chance(facts, forward, drawn)
+    by_chance = facts.once(_ByChance)
     for unit in reached(facts, forwards_inside(facts, call)):
-        yield from _by_chance(facts, unit, frozenset())
+        yield from by_chance[unit]
+
+
+class _ByChance(dict["Unit", "tuple[ast.AST, ...]"]):
+    """By unit, what `_by_chance` gives where its callers draw nothing: many calls come to the same forwards."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, unit: Unit) -> tuple[ast.AST, ...]:
+        self[unit] = tuple(_by_chance(self._facts, unit, frozenset()))
+        return self[unit]
 
 
 def _by_chance(facts: Facts, unit: Unit, drawn: Collection[str]) -> Iterator[ast.AST]:
