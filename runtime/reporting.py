@@ -81,8 +81,10 @@ class Reporting(Processes):
         """
         if self.log_with and not self.trackers and self.is_main_process:
             raise ConfigurationError("log() before init_trackers(project_name): nothing would be kept. Call it first.")
+        from runtime.tracking.base import number  # late: most scripts have no trackers
+
         for tracker in self.trackers:
-            tracker.log(values, step=step, **(log_kwargs or {}).get(tracker.name, {}))
+            tracker.log(values, step=number(step), **(log_kwargs or {}).get(tracker.name, {}))
 
     def get_tracker(self, name: str, unwrap: bool = False) -> Any:
         """The tracker of that name, or what is behind it (`unwrap`: a SummaryWriter, a run).

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import json
+import math
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -97,16 +99,33 @@ def plain(values: Mapping[str, Any]) -> dict[str, Any]:
 
     Names are texts, as those of all trackers are.
     """
-    return {str(name): map_leaves(_number, value) for name, value in values.items()}
+    return {str(name): map_leaves(number, value) for name, value in values.items()}
 
 
-def _number(leaf: Any) -> Any:
+def number(leaf: Any) -> Any:
+    """A tensor or array as a number, or as lists of numbers; anything else as it is."""
     if not callable(getattr(leaf, "tolist", None)):
         return leaf
     data = leaf.tolist()
     while isinstance(data, list) and len(data) == 1:
         data = data[0]
     return data
+
+
+def in_json(value: Any, indent: int | None = None) -> str:
+    """JSON as its standard has it, which knows no NaN and no infinity; names, and what it does not know, are texts."""
+    return json.dumps(_in_words(value), indent=indent, default=str, allow_nan=False)
+
+
+def _in_words(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, _NAMES) else str(key): _in_words(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_in_words(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_NAMES = (str, int, bool, type(None))  # of which JSON makes texts itself
 
 
 class Omissions:

@@ -7,16 +7,13 @@ system when `log` returns, so a killed process loses none. A run that goes on in
 from __future__ import annotations
 
 import csv
-import json
-import math
 import os
 import time
 from pathlib import Path
 from typing import IO, Any
 
 from runtime.errors import ConfigurationError
-from runtime.tracking.base import GeneralTracker, plain
-from runtime.tree import map_leaves
+from runtime.tracking.base import GeneralTracker, in_json, plain
 
 
 class _Rows(GeneralTracker):
@@ -42,7 +39,7 @@ class _Rows(GeneralTracker):
 
     def store_init_configuration(self, values: dict[str, Any]) -> None:
         aside = self.path.with_name(".config.json.part")
-        aside.write_text(_json(plain(values), indent=2) + "\n", encoding="utf-8")
+        aside.write_text(in_json(plain(values), indent=2) + "\n", encoding="utf-8")
         aside.replace(self.path.with_name("config.json"))
 
     def log(self, values: dict[str, Any], step: int | None = None, **options: Any) -> None:
@@ -70,7 +67,7 @@ class JSONLTracker(_Rows):
 
     def _append(self, row: dict[str, Any]) -> None:
         assert self._file is not None
-        self._file.write(_json(row) + "\n")
+        self._file.write(in_json(row) + "\n")
 
 
 class CSVTracker(_Rows):
@@ -106,15 +103,6 @@ class CSVTracker(_Rows):
             writer.writerows(csv.DictReader(old))
         aside.replace(self.path)
         self._file = self.path.open("a", newline="", encoding="utf-8")
-
-
-def _json(values: dict[str, Any], indent: int | None = None) -> str:
-    """JSON as its standard has it, which knows no NaN and no infinity."""
-    return json.dumps(map_leaves(_in_words, values), indent=indent, default=str, allow_nan=False)
-
-
-def _in_words(leaf: Any) -> Any:
-    return str(leaf) if isinstance(leaf, float) and not math.isfinite(leaf) else leaf
 
 
 def _drop_part_of_a_line(path: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from runtime.tracking.base import GeneralTracker, Omissions, plain
+from runtime.tracking.base import GeneralTracker, Omissions, in_json, plain
 
 
 class TensorBoardTracker(GeneralTracker):
@@ -53,7 +52,7 @@ class TensorBoardTracker(GeneralTracker):
         self.writer.flush()
         folder = Path(self.logging_dir, str(time.time()))
         folder.mkdir(parents=True, exist_ok=True)
-        lines = (f"{json.dumps(key)}: {json.dumps(value, default=str)}\n" for key, value in settings.items())
+        lines = (f"{in_json(key)}: {in_json(value)}\n" for key, value in settings.items())
         (folder / "hparams.yml").write_text("".join(lines), encoding="utf-8")  # JSON is YAML, too
 
     def log(self, values: dict[str, Any], step: int | None = None, **options: Any) -> None:
@@ -63,10 +62,17 @@ class TensorBoardTracker(GeneralTracker):
             elif isinstance(value, str):
                 self.writer.add_text(key, value, global_step=step, **options)
             elif isinstance(value, dict):
-                self.writer.add_scalars(key, value, global_step=step, **options)
+                self.writer.add_scalars(key, self._numbers(key, value), global_step=step, **options)
             else:
                 self._omissions.tell(key, f"{type(value).__name__} is no number, text or dictionary of numbers.")
         self.writer.flush()
+
+    def _numbers(self, key: str, values: dict[Any, Any]) -> dict[str, Any]:
+        kept = {str(name): value for name, value in values.items() if isinstance(value, (int, float))}
+        for name, value in values.items():
+            if str(name) not in kept:
+                self._omissions.tell(f"{key}/{name}", f"{type(value).__name__} is no number, as in a figure all are.")
+        return kept
 
     def log_images(self, values: dict[str, Any], step: int | None = None, **options: Any) -> None:
         """Batches of images by key; `options` go to `SummaryWriter.add_images`."""

@@ -8,6 +8,7 @@ import signal
 import sys
 import types
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -251,6 +252,48 @@ def test_numbers_that_json_does_not_know_are_texts(tmp_path):
     assert json.loads(tracker.path.with_name("config.json").read_text(), parse_constant=refuse) == {"limit": "inf"}
 
 
+class Settings(Mapping):
+    """As libraries of settings have them: no dictionary, and no constructor that takes pairs."""
+
+    def __init__(self, **values):
+        self.values_of = values
+
+    def __getitem__(self, name):
+        return self.values_of[name]
+
+    def __iter__(self):
+        return iter(self.values_of)
+
+    def __len__(self):
+        return len(self.values_of)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "tensorboard"])
+def test_settings_may_be_of_any_kind(tmp_path, kind):
+    if kind == "tensorboard":
+        pytest.importorskip("tensorboard")
+    accelerator = Accelerator(cpu=True, log_with=kind, project_dir=tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what tensorboard's own dependencies deprecate
+        accelerator.init_trackers("run", {"sizes": {(3, 4): 5, None: 6}, "model": Settings(depth=2), "rate": 0.5})
+    accelerator.end_training()
+    paths = (tmp_path / "run").glob("config.json" if kind != "tensorboard" else "*/hparams.yml")
+    (text,) = [path.read_text() for path in paths]
+    assert '"(3, 4)": 5' in text
+    assert '"null": 6' in text
+    assert '"depth": 2' in text
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_step_may_be_a_tensor(tmp_path, kind):
+    accelerator = Accelerator(cpu=True, log_with=kind, project_dir=tmp_path)
+    accelerator.init_trackers("run")
+    accelerator.log({"loss": 1.0}, step=torch.tensor(3))
+    accelerator.end_training()
+    (row,) = (rows if kind == "csv" else lines)(tmp_path / "run" / f"metrics.{kind}")
+    assert int(row["step"]) == 3
+
+
 @pytest.mark.parametrize("kind", [CSVTracker, JSONLTracker])
 def test_a_run_that_goes_on_appends_and_drops_half_a_line(tmp_path, kind):
     for step in (1, 2):
@@ -284,6 +327,8 @@ def test_tensorboard_writes_events_and_settings(tmp_path):
     with pytest.warns(UserWarning, match="tensorboard leaves out 'sizes': list is no number"):
         accelerator.log({"sizes": [1, 2]})
     accelerator.log({"sizes": [1, 2]})  # told once: a second warning would be an error here
+    with pytest.warns(UserWarning, match="tensorboard leaves out 'both/name': str is no number"):
+        accelerator.log({"both": {"c": 3, "name": "best"}})
     accelerator.end_training()
     events = EventAccumulator(str(tmp_path / "digits"))
     events.Reload()
