@@ -167,7 +167,6 @@ class Accelerator(Owner, Training, Loaders, Exchange, Checkpointing, Reporting):
         self._passes = Passes(world.rank, partial(self._strategy.catch_up, self._models))
         self._accumulation = Accumulation(config.gradient_accumulation_steps, self._passes, windows)
         self.native_amp = self._precision.dtype is not None
-        self.mixed_precision = config.mixed_precision.value
         self.split_batches = config.split_batches
         self.even_batches = config.even_batches
         self.device_placement = config.device_placement

@@ -12,11 +12,14 @@ def profiler_for(options: ProfileKwargs) -> profiler.profile:
     """A profiler that has not started.
 
     Raises:
-        ConfigurationError: an activity that PyTorch does not have.
+        ConfigurationError: an activity that PyTorch does not have, or one that is not in a list.
     """
+    given = options.activities
+    if isinstance(given, (str, profiler.ProfilerActivity)):
+        raise ConfigurationError(f"ProfileKwargs(activities={given!r}): activities are a list, [{given!r}].")
     schedule = None if options.schedule_option is None else profiler.schedule(**options.schedule_option)
     return profiler.profile(
-        activities=None if options.activities is None else [_activity(name) for name in options.activities],
+        activities=None if given is None else [_activity(name) for name in given],
         schedule=schedule,
         on_trace_ready=options.on_trace_ready,
         record_shapes=options.record_shapes,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from runtime.accumulation import Accumulation
-from runtime.config import accumulation_steps
+from runtime.config import Config, accumulation_steps
 from runtime.data.passes import Passes
 from runtime.errors import BackwardError, PrecisionError, PrepareError
 from runtime.handlers import AutocastKwargs
@@ -22,6 +22,7 @@ from runtime.strategies import Strategy
 class Training(Processes):
     """The part of `Accelerator` that a training step goes through. What it needs is made once, by the accelerator."""
 
+    config: Config
     _accumulation: Accumulation
     _passes: Passes
     _precision: Precision
@@ -50,6 +51,18 @@ class Training(Processes):
                 raise
             raise BackwardError(f"{error}\n{way_out}") from error
         self._strategy.average(self._models)
+
+    @property
+    def mixed_precision(self) -> str:
+        """What models compute in: "no" (as they are), "bf16" or "fp16"."""
+        return self.config.mixed_precision.value
+
+    @mixed_precision.setter
+    def mixed_precision(self, value: str) -> None:
+        raise AttributeError(
+            f"mixed_precision={value!r} cannot be set any more: what is prepared, and what scales, was chosen by it. "
+            f"Pass it to Accelerator(mixed_precision={value!r})."
+        )
 
     def accumulate(self, *models: nn.Module) -> AbstractContextManager[None]:
         """A context for one micro-step; sets `sync_gradients`, which is True in the last one of a window.

@@ -42,3 +42,12 @@ def test_an_unknown_activity_is_named():
     profile = Accelerator(cpu=True).profile(ProfileKwargs(activities=["gpu"]))
     with pytest.raises(ConfigurationError, match=r"\['gpu'\]\) is not known. Known: cpu"), profile:
         pass
+
+
+def test_an_activity_that_is_no_list_is_named():
+    """Its letters were taken for activities."""
+    with (
+        pytest.raises(ConfigurationError, match=r"activities='cpu'\): activities are a list, \['cpu'\]"),
+        Accelerator(cpu=True).profile(ProfileKwargs(activities="cpu")),
+    ):
+        pass

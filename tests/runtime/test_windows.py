@@ -85,6 +85,14 @@ def test_native_amp_says_whether_a_low_precision_is_in_use(precision, is_low):
     assert Accelerator(cpu=True, mixed_precision=precision).native_amp is is_low
 
 
+def test_the_precision_cannot_be_changed_later():
+    """It was taken, and changed nothing."""
+    accelerator = Accelerator(cpu=True)
+    with pytest.raises(AttributeError, match=r"Pass it to Accelerator\(mixed_precision='bf16'\)"):
+        accelerator.mixed_precision = "bf16"
+    assert accelerator.mixed_precision == "no"
+
+
 def test_local_sgd_on_one_process_changes_nothing():
     accelerator = Accelerator(cpu=True)
     model = accelerator.prepare(nn.Linear(1, 1))
