@@ -25,6 +25,7 @@ class Exchange(Processes):
     device: torch.device
     _is_triggered = False
     _looks_outside = 8  # calls of `gather_for_metrics` in no loop that are still looked at
+    _looks_inside = 8  # and those in one
 
     def gather(self, tensor: Any) -> Any:
         """The tensors of all processes joined in rank order, padding included; the input itself on one process.
@@ -70,6 +71,8 @@ class Exchange(Processes):
 
         if current is not None and current.is_ambiguous and self.is_main_process:
             self._tell_ambiguous()
+        if share is not None and self._looks_inside and self.use_distributed and not use_gather_object:
+            self._look_inside(input_data, share.rows[self.process_index])
         result = gather_for_metrics(self._world, input_data, share, use_gather_object)
         if current is None and self._looks_outside:
             self._look_outside(input_data, result)
@@ -84,6 +87,16 @@ class Exchange(Processes):
             "is of one loader in a loop over that loader alone.",
             stacklevel=levels_to_script(),
         )
+
+    def _look_inside(self, own: Any, rows: int) -> None:
+        """In the first calls: whether a list holds samples, which become one with those of other processes."""
+        from runtime.metrics import told_of_samples
+        from runtime.watch.places import levels_to_script
+
+        told = told_of_samples(own, rows)
+        self._looks_inside = 0 if told is not None else self._looks_inside - 1
+        if told is not None and self.is_main_process:
+            warnings.warn(told, stacklevel=levels_to_script())
 
     def _look_outside(self, own: Any, joined: Any) -> None:
         """In the first calls: whether what was gathered in no loop over a prepared loader counts samples twice."""

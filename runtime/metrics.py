@@ -15,7 +15,7 @@ can be seen.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -115,6 +115,25 @@ def _counting_objects(objects: list[Any], share: Share | None) -> list[Any]:
         for item, valid, rows in zip(objects, share.valid, share.rows, strict=True)
         if valid or not rows
     ]
+
+
+def told_of_samples(own: Any, rows: int) -> str | None:
+    """What is wrong with a list of samples, each a tensor or a mapping of tensors; None if this is none.
+
+    Tensors in containers are joined by their place: the first of all processes become one.
+    """
+    if not isinstance(own, list) or len(own) != rows or rows < 2:
+        return None
+    tensors = list(leaves(own))
+    are_samples = all(isinstance(each, (Tensor, Mapping)) for each in own) and all(
+        isinstance(each, Tensor) and each.ndim > 0 for each in tensors
+    )
+    if not are_samples or all(len(each) == rows for each in tensors):
+        return None
+    return (
+        f"gather_for_metrics() has got a list with an element for each of {rows} samples: elements of the same place "
+        "are joined over the processes, so several samples become one. Pass use_gather_object=True for one list of all."
+    )
 
 
 def told_outside(own: Any, joined: Any, processes: int, last: Pass | None) -> str | None:

@@ -255,3 +255,24 @@ def test_steps_of_a_training_are_not_those_of_an_evaluation(world, expected):
 def test_steps_of_a_loader_that_is_not_prepared():
     loader = DataLoader(TensorDataset(*data_of(10)), batch_size=4)
     assert Accelerator().steps_per_epoch(loader) == Accelerator().steps_per_evaluation(loader) == 3
+
+
+def samples_in_a_list():
+    a = Accelerator(cpu=True)
+    loader = a.prepare(DataLoader(torch.arange(12.0), batch_size=4))
+    told = []
+    with torch.no_grad(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for batch in loader:
+            a.gather_for_metrics([batch, 2 * batch])  # as many as rows, by chance: each has the rows
+            a.gather_for_metrics([batch.sum(), batch.mean()])
+            told.append(len(caught))
+            a.gather_for_metrics([{"boxes": row.repeat(3)} for row in batch])
+            a.gather_for_metrics([row.repeat(3) for row in batch], use_gather_object=True)
+    return told, [str(each.message) for each in caught]
+
+
+def test_samples_in_a_list_that_are_joined_by_their_place_are_told_once():
+    for rank, (told, said) in enumerate(run_ranks(samples_in_a_list, 2)):
+        assert told == ([0, 1, 1] if rank == 0 else [0, 0, 0])
+        assert ["use_gather_object=True" in each for each in said] == [True] * (rank == 0)
