@@ -17,6 +17,7 @@ import torch.distributed as dist
 from runtime.devices import HOST_BACKEND, Device, reached_by
 from runtime.errors import WorldError
 from runtime.handlers import InitProcessGroupKwargs
+from runtime.open_files import write_open_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ def current_world() -> World:
 
 
 _at_leaving: list[Callable[[], None]] = []
-#: The group that was left. A wrapped model may hold it, too, and would end it while it holds Python's lock, which a
+#: The groups that were left. A wrapped model may hold one, too, and would end it while it holds Python's lock, which a
 #: thread of gloo may be waiting for (torch 2.13: the process hangs). Let go of in here, it ends without that lock.
 _left: list[Any] = []
 #: The store of that group and what the variables said of its place. Who joins again goes on with it: at that place the
@@ -119,15 +120,24 @@ def at_leaving(function: Callable[[], None]) -> None:
 
 
 def give_up(call: str) -> None:
-    """This process waits no longer for a collective that has begun; PyTorch would, when the process ends."""
+    """This process waits no longer for a collective that has begun; PyTorch would, when its group ends.
+
+    So the group is kept, and the process ends before Python takes down what it keeps.
+    """
+    if not is_joined():
+        return
+    _left.append(_group())
+    if not _unfinished:
+        atexit.register(_end_given_up, os.getpid())  # the last that is registered is the first that runs
     _unfinished.append(call)
 
 
 def end_at_once() -> None:
     """End the process, with its exit handlers, where it would otherwise wait for a collective that it has given up."""
     if _unfinished:
-        _unfinished.clear()
+        atexit.unregister(_end_given_up)
         atexit._run_exitfuncs()  # noqa: SLF001  what the interpreter runs next
+        write_open_files()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or replaced by the script
                 stream.flush()
@@ -141,14 +151,20 @@ def leave() -> None:
     if is_joined():
         from torch.distributed import distributed_c10d
 
-        _left[:] = [distributed_c10d._get_default_group()]  # noqa: SLF001  there is no public name
+        _left.append(_group())
         _met[:] = [(_place(), distributed_c10d._get_default_store())]  # noqa: SLF001  as above
         dist.destroy_process_group()
 
 
+def _group() -> Any:
+    from torch.distributed import distributed_c10d
+
+    return distributed_c10d._get_default_group()  # noqa: SLF001  there is no public name
+
+
 def _let_go() -> None:
-    """End the group that was left."""
-    if _left:
+    """End the group that was left, unless that would wait for what was given up."""
+    if _left and not _unfinished:
         time.sleep(_SETTLING)
         _left.clear()
 
@@ -203,6 +219,11 @@ def _start_group(world: World, backend: str, options: InitProcessGroupKwargs, of
 def _at_exit(owner: int) -> None:
     if os.getpid() == owner:
         leave()
-        _met.clear()
-        _let_go()
+        if not _unfinished:
+            _met.clear()
+            _let_go()
+
+
+def _end_given_up(owner: int) -> None:
+    if os.getpid() == owner:
         end_at_once()

@@ -60,7 +60,7 @@ LAYERS = {
         {"config", "sharding", "compilation", "hardware", "kinds"},
         {"plugins"},
         {"handlers", "project", "tree"},
-        {"errors"},
+        {"errors", "open_files"},
     ),
 }
 #: Inside of `migrate/programs`, from the top to the bottom. What lies beside them (the program, its loops, what is

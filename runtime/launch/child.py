@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import importlib.util
 import io
 import json
@@ -27,6 +26,8 @@ import traceback
 import types
 from importlib.abc import InspectLoader
 from typing import NoReturn
+
+_PATIENCE_S = 30.0  # for one file that the script has left open; who reads it at the other end may be slow
 
 
 def main() -> None:
@@ -66,29 +67,22 @@ def _leave(status: object) -> NoReturn:
     """
     threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - joins the script's threads, as at any end
     atexit._run_exitfuncs()  # noqa: SLF001 - what the interpreter runs next
-    _write_open_files()
+    _open_files.write_open_files(_PATIENCE_S)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or replaced by the script
             stream.flush()
     os._exit(status & 0xFF if isinstance(status, int) else int(status is not None))
 
 
-def _write_open_files() -> None:
-    """Write what a script has left in open files, as its interpreter would: `log = csv.writer(open(path, "w"))`.
-
-    What encodes or compresses goes before what that writes to. What compresses is closed, for its last bytes; no other
-    file is, since threads that go on may still use it.
-    """
-    kept = {id(stream) for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}
-    # By their type: an object that stands for another one may do anything when it is asked for its class.
-    files = [each for each in gc.get_objects() if issubclass(type(each), io.IOBase) and id(each) not in kept]
-    plain = [each for each in files if issubclass(type(each), (io.BufferedWriter, io.BufferedRandom, io.RawIOBase))]
-    texts = [each for each in files if issubclass(type(each), io.TextIOBase)]
-    known = {id(each) for each in (*plain, *texts)}
-    others = [each for each in files if id(each) not in known]
-    for end in (*(each.flush for each in texts), *(each.close for each in others), *(each.flush for each in plain)):
-        with contextlib.suppress(Exception):  # closed, or whatever it is: the others are to be written all the same
-            end()
+def _beside_the_package(name: str) -> types.ModuleType:
+    """A file of `runtime` that needs nothing else of it, by its place: a worker has no package of ours."""
+    folder = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    spec = importlib.util.spec_from_file_location(f"_launched_{name}", os.path.join(folder, f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _end_with(launcher: int) -> None:
@@ -187,6 +181,8 @@ def _note(text: str, *, message: str, status: int, follows: bool = False) -> boo
         return False
     return True
 
+
+_open_files = _beside_the_package("open_files")  # before the script decides what an import finds
 
 if __name__ == "__main__":
     main()

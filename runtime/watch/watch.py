@@ -26,6 +26,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 
 from runtime.devices import in_host_memory
 from runtime.errors import CollectiveError
+from runtime.open_files import write_open_files
 from runtime.watch.hook import install, uninstall
 from runtime.watch.places import Doing, frame_of, place_of, place_of_error
 from runtime.watch.reports import (
@@ -198,7 +199,7 @@ class Watch:
         is_other = frame is not self._sample[0] or sample[1] != self._sample[1]
         if is_other or used_s > IDLE * passed_s + SLACK_S:
             self._still_since = now
-        if is_other or passed_s > ASK_EVERY_S / 2:  # of a shorter time nothing can be said
+        if (is_other or passed_s > ASK_EVERY_S / 2) and not self._is_closed:  # of a shorter time nothing can be said
             self._sample, self._sample_at = sample, now
         return Report(rank, place.doing, place.text, now - self._still_since, place.call)
 
@@ -272,7 +273,7 @@ class Watch:
         if speaker is None or isinstance(ask(speaker, deadlock=text), Silence):
             _end_with(text)
         time.sleep(ASK_EVERY_S)
-        os._exit(1)
+        _end_with("")
 
     def _look_for_script(self) -> None:
         """Ask the others in the place of `_wait`, and end the process with what that would have raised."""
@@ -287,6 +288,7 @@ class Watch:
         with self._at_store:
             self._is_closed = True
         self._server.close()
+        self._sample = (None, -1, 0.0)  # a frame kept here would keep the script's files from being written at the end
 
 
 def _warn(answers: Answers, mine: Report, after_s: float) -> float:
@@ -329,6 +331,7 @@ def _is_done_on_device(work: Any, seconds: float) -> bool:
 def _end_with(text: str) -> None:
     sys.stderr.write(text)
     sys.stderr.flush()
+    write_open_files()
     os._exit(1)
 
 

@@ -405,6 +405,7 @@ def test_a_report_tells_idle_from_busy(monkeypatch):
         _world=World(rank=0, size=2),
         _thread_id=blocked.ident,
         _failures={},
+        _is_closed=False,
         _call="",
         _sample=(None, -1, 0.0),
         _sample_at=100.0,

@@ -1,0 +1,53 @@
+"""What a script has left in open files is written where its process ends without its interpreter's own end.
+
+Nothing but the standard library: `launch/child.py` finds this file by its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+PATIENCE_S = 5.0  # for one file of a process that has failed: a thread that will not come back may hold its lock
+STUCK_AT_MOST = 3  # files that are given up; what is left then is lost, since the process is to end
+
+
+def write_open_files(patience_s: float = PATIENCE_S) -> None:
+    """Write all of it, as an interpreter would at its end: `log = csv.writer(open(path, "w"))`.
+
+    What encodes or compresses goes before what that writes to. What compresses is closed, for its last bytes; no other
+    file is, since threads that go on may still use it. The standard streams are left to the caller.
+    """
+    rest = iter(_ends())
+    for _ in range(STUCK_AT_MOST):
+        thread = threading.Thread(target=_call, args=(rest,), name="write open files", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # Python 3.12 and later start none once the interpreter is on its way out
+            _call(rest)
+            return
+        thread.join(patience_s)
+        if not thread.is_alive():
+            return
+
+
+def _ends() -> list[Callable[[], object]]:
+    kept = {id(stream) for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}
+    # By their type: an object that stands for another one may do anything when it is asked for its class.
+    files = [each for each in gc.get_objects() if issubclass(type(each), io.IOBase) and id(each) not in kept]
+    plain = [each for each in files if issubclass(type(each), (io.BufferedWriter, io.BufferedRandom, io.RawIOBase))]
+    texts = [each for each in files if issubclass(type(each), io.TextIOBase)]
+    known = {id(each) for each in (*plain, *texts)}
+    others = [each for each in files if id(each) not in known]
+    return [*(each.flush for each in texts), *(each.close for each in others), *(each.flush for each in plain)]
+
+
+def _call(ends: Iterator[Callable[[], object]]) -> None:
+    """What is left of `ends`: another thread goes on with it where this one gets stuck."""
+    for end in ends:
+        with contextlib.suppress(Exception):  # closed, or whatever it is: the others are to be written all the same
+            end()
