@@ -27,12 +27,12 @@ class LocalSGD:
         enabled: False exchanges gradients in every step, as without the context.
 
     Raises:
-        ConfigurationError: `local_sgd_steps` is less than 1.
+        ConfigurationError: `local_sgd_steps` is no whole number, or less than 1.
         PrepareError: the model is sharded, so no process can train it alone.
     """
 
     def __init__(self, accelerator: Accelerator, model: nn.Module, local_sgd_steps: int, enabled: bool = True) -> None:
-        if local_sgd_steps < 1:
+        if not isinstance(local_sgd_steps, int) or local_sgd_steps < 1:
             raise ConfigurationError(f"local_sgd_steps={local_sgd_steps!r} is not a whole number of at least 1.")
         self.enabled = enabled and accelerator.num_processes > 1
         self.num_steps = 0

@@ -99,8 +99,9 @@ def test_local_sgd_on_one_process_changes_nothing():
     with LocalSGD(accelerator, model, local_sgd_steps=2) as local:
         local.step()
     assert not local.enabled
-    with pytest.raises(ConfigurationError, match="local_sgd_steps=0"):
-        LocalSGD(accelerator, model, local_sgd_steps=0)
+    for steps in (0, 2.5, "2"):
+        with pytest.raises(ConfigurationError, match=f"local_sgd_steps={steps!r} is not a whole number"):
+            LocalSGD(accelerator, model, local_sgd_steps=steps)
 
 
 def gradients_in_each_batch():
