@@ -32,7 +32,8 @@ class LocalSGD:
     """
 
     def __init__(self, accelerator: Accelerator, model: nn.Module, local_sgd_steps: int, enabled: bool = True) -> None:
-        if not isinstance(local_sgd_steps, int) or local_sgd_steps < 1:
+        given: object = local_sgd_steps
+        if not isinstance(given, int) or given < 1:
             raise ConfigurationError(f"local_sgd_steps={local_sgd_steps!r} is not a whole number of at least 1.")
         self.enabled = enabled and accelerator.num_processes > 1
         self.num_steps = 0

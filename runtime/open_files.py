@@ -16,13 +16,16 @@ PATIENCE_S = 5.0  # for one file of a process that has failed: a thread that wil
 STUCK_AT_MOST = 3  # files that are given up; what is left then is lost, since the process is to end
 
 
-def write_open_files(patience_s: float = PATIENCE_S) -> None:
+def write_open_files(patience_s: float = PATIENCE_S, *, is_last: bool = True) -> None:
     """Write all of it, as an interpreter would at its end: `log = csv.writer(open(path, "w"))`.
 
     What encodes or compresses goes before what that writes to. What compresses is closed, for its last bytes; no other
     file is, since threads that go on may still use it. The standard streams are left to the caller.
+
+    Args:
+        is_last: False closes nothing: the script may write more.
     """
-    rest = iter(_ends())
+    rest = iter(_ends(is_last=is_last))
     for _ in range(STUCK_AT_MOST):
         thread = threading.Thread(target=_call, args=(rest,), name="write open files", daemon=True)
         try:
@@ -35,7 +38,7 @@ def write_open_files(patience_s: float = PATIENCE_S) -> None:
             return
 
 
-def _ends() -> list[Callable[[], object]]:
+def _ends(*, is_last: bool) -> list[Callable[[], object]]:
     kept = {id(stream) for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}
     # By their type: an object that stands for another one may do anything when it is asked for its class.
     files = [each for each in gc.get_objects() if issubclass(type(each), io.IOBase) and id(each) not in kept]
@@ -43,7 +46,8 @@ def _ends() -> list[Callable[[], object]]:
     texts = [each for each in files if issubclass(type(each), io.TextIOBase)]
     known = {id(each) for each in (*plain, *texts)}
     others = [each for each in files if id(each) not in known]
-    return [*(each.flush for each in texts), *(each.close for each in others), *(each.flush for each in plain)]
+    compressed = [each.close if is_last else each.flush for each in others]
+    return [*(each.flush for each in texts), *compressed, *(each.flush for each in plain)]
 
 
 def _call(ends: Iterator[Callable[[], object]]) -> None:

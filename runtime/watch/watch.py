@@ -48,6 +48,7 @@ from runtime.world import World, at_leaving, give_up
 ASK_AFTER_S = 3.0  # of waiting in a collective of the runtime
 ASK_EVERY_S = 1.0
 LOOK_EVERY_S = 5.0  # whether the process hangs where it cannot be told
+TELL_S = 2.0  # all of the others how this process ends
 IDLE = 0.1  # of a core: less than this and the process only waits
 SLACK_S = 0.05  # of the clock, and of this thread
 _KEY = "runtime/watch"
@@ -164,7 +165,7 @@ class Watch:
     def tell(self, failure: Report) -> None:
         """Let all others know how this process ends; `report` says so from now on."""
         self._failures[self._world.rank] = failure
-        give_up = time.monotonic() + 2.0
+        give_up = time.monotonic() + TELL_S
         while self._world.size > 1 and not (self._others or self._is_closed) and time.monotonic() < give_up:
             time.sleep(0.01)  # an error right after the start comes before it is known where the others are
         for address in self._others.values():
@@ -233,6 +234,8 @@ class Watch:
         if "failure" in message:
             rank = int(message["rank"])
             self._failures[rank] = Report(rank, Doing.CODE, message["place"], 0.0, failure=message["failure"])
+            # Before this is answered, and the other ends: then a launcher stops this process at once.
+            write_open_files(TELL_S / 2, is_last=False)
         if "deadlock" in message:
             threading.Timer(0.1, _end_with, (message["deadlock"],)).start()  # once this is answered
         return self.report()

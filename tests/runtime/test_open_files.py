@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import zlib
 
 import pytest
 from ranks import _free_port
@@ -86,6 +87,31 @@ def test_files_of_processes_that_wait_in_vain_are_written(tmp_path, monkeypatch,
             assert handlers == ["last registered", "first registered"]
 
 
+STOPPED = """
+    import gzip, sys, time
+    from runtime import Accelerator
+
+    accelerator = Accelerator(cpu=True)
+    log = open(f"log{accelerator.process_index}.txt", "w")
+    log.write("kept")
+    packed = gzip.open(f"packed{accelerator.process_index}.gz", "wt")
+    packed.write("kept")
+    accelerator.wait_for_everyone()
+    if accelerator.is_main_process:
+        time.sleep(60)  # computes; the launcher ends it with a signal
+    raise ValueError("the second batch is empty")
+"""
+
+
+def test_files_of_a_process_that_is_stopped_since_another_has_failed_are_written(tmp_path, launched):
+    (tmp_path / "train.py").write_text(textwrap.dedent(STOPPED))
+    _, said = launched(tmp_path, "--cpu", "-n", "2", "train.py").communicate(timeout=60)
+    assert "ValueError: the second batch is empty" in said
+    assert [(tmp_path / f"log{rank}.txt").read_text() for rank in range(2)] == ["kept"] * 2
+    with (tmp_path / "packed0.gz").open("rb") as file:  # it was cut off: without its last bytes
+        assert zlib.decompressobj(wbits=31).decompress(file.read()) == b"kept"
+
+
 def test_a_file_whose_lock_is_held_is_given_up_and_the_others_are_written(tmp_path, monkeypatch):
     reading, writing = os.pipe()
     stuck = os.fdopen(writing, "wb", buffering=1 << 20)
@@ -97,13 +123,14 @@ def test_a_file_whose_lock_is_held_is_given_up_and_the_others_are_written(tmp_pa
     for log in logs:
         log.write("kept")
     ends = [*(log.flush for log in logs[:1]), stuck.flush, *(log.flush for log in logs[1:])]
-    monkeypatch.setattr(open_files, "_ends", lambda: ends)
+    monkeypatch.setattr(open_files, "_ends", lambda **_: ends)
     try:
         open_files.write_open_files(patience_s=0.3)
         assert [path.read_text() for path in sorted(tmp_path.iterdir())] == ["kept"] * 3
     finally:
-        while os.read(reading, 1 << 20) and thread.is_alive():
-            pass
+        left = 1 << 20
+        while left:
+            left -= len(os.read(reading, left))
         thread.join()
         for file in (*logs, stuck):
             file.close()
@@ -117,6 +144,6 @@ def test_files_are_written_where_no_thread_starts_any_more(tmp_path, monkeypatch
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with open(tmp_path / "log.txt", "w") as log:
         log.write("kept")
-        monkeypatch.setattr(open_files, "_ends", lambda: [log.flush])
+        monkeypatch.setattr(open_files, "_ends", lambda **_: [log.flush])
         open_files.write_open_files()
         assert (tmp_path / "log.txt").read_text() == "kept"
