@@ -277,12 +277,13 @@ class Loops:
         return without_gradients(self._facts, node) and not goes_on_with_gradients(self._facts, node)
 
     def _is_kept(self, call: ast.Call, loaders: set[ast.AST], loop: Loop) -> bool:
-        """Whether a function that does not train runs a model on what it takes, and gives nothing of it away."""
+        """Whether a function that does not train runs a model on what it takes, and gives a number away at most."""
         unit = self._facts.unit(call).original
         if unit is self._facts.unit(loop).original or unit in self._training_functions:
             return False
-        is_given = isinstance(unit, Function) and any(v.origin in loaders for v in (*unit.returns, *unit.yields))
-        return not is_given and any(self.calls_model(node) for node in self._facts.own(unit))
+        given = [v for v in (*unit.returns, *unit.yields) if v.origin in loaders] if isinstance(unit, Function) else ()
+        is_number = all(v.role is Role.STATISTIC for v in given) and not (self._lost(loop) or loaders) & loaders
+        return (not given or is_number) and any(self.calls_model(node) for node in self._facts.own(unit))
 
     def _is_conditional(self, node: ast.AST, loop: Loop) -> bool:
         """Whether a batch is only taken at times: to look at, or to evaluate on."""

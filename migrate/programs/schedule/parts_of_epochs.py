@@ -64,15 +64,14 @@ def _size(facts: Facts, made: ast.AST) -> Iterator[str]:
     """What a loader was told to put into a batch, and what its names for that are."""
     source = facts.source(made)
     size = argument_at(source, 1, "batch_size") if isinstance(source, ast.Call) else None
-    if size is not None and not isinstance(size, ast.Constant):
+    if size is not None:
         yield from _texts(facts, size)
 
 
 def _texts(facts: Facts, node: ast.expr) -> Iterator[str]:
+    """How a number is written, a plain one too: `1000 // 64` beside `batch_size=64`."""
     yield ast.unparse(node)
-    for given in facts.once(Sources).given(node).expressions:
-        if not isinstance(given, ast.Constant):
-            yield ast.unparse(given)
+    yield from map(ast.unparse, facts.once(Sources).given(node).expressions)
 
 
 def _is_of_all(facts: Facts, number: ast.expr) -> bool:

@@ -1,6 +1,7 @@
 """Losses that take a statistic of the batch and go on with it: each process takes that of its own rows.
 
     loss = torch.sqrt(criterion(output, y))          # the root of a mean
+    loss = torch.log(1 + parts.sum(0)).mean()        # of a sum over the samples
     loss = torch.topk(losses, k)[0].mean()           # the largest of the batch
     rows = (output - output.mean(0)) / output.std(0)
     step = torch.autograd.grad(criterion(output, y), weights, create_graph=True)
@@ -32,6 +33,9 @@ _BENDING = frozenset("sqrt rsqrt log log1p log2 log10 exp pow square abs relu cl
 _FOLDING = {"norm": 1, "vector_norm": 1, "quantile": 1, "nanquantile": 1} | dict.fromkeys(
     "std var max min amax amin median prod logsumexp".split(), 0
 )
+#: What a process has a share of as it is, and what goes on with it does not.
+_MEAN = frozenset({"mean"})
+_SUMS = _MEAN | {"sum"}
 #: Find places or values by the order of all that they are given.
 _RANKING = frozenset("topk sort argsort kthvalue".split())
 #: Leave each number of a tensor what it is.
@@ -52,14 +56,14 @@ class BatchStatistics:
     def _goes_on(self, node: ast.expr) -> bool:
         if isinstance(node, ast.BinOp):
             is_power = isinstance(node.op, ast.Pow) and number(node.right) not in (None, 1)
-            return self._is_mean(node.left) if is_power else self._is_centred(node)
+            return self._is_mean(node.left, folds=_SUMS) if is_power else self._is_centred(node)
         if not isinstance(node, ast.Call) or not (operands := self._operands(node)):
             return False
         name, of = name_of(node), operands[0]
         if "torch.autograd.grad" in called_by_name(self._facts, node):
             return self._is_mean(of) and not self._is_of_one(of)
         if name in _BENDING:
-            return self._is_mean(of)
+            return self._is_mean(of, folds=_SUMS)
         if name in _RANKING:
             return self._is_number_each(of)
         return name in _FOLDING and self._folds(node, _FOLDING[name]) and not self._is_taken_off(node, of)
@@ -90,20 +94,20 @@ class BatchStatistics:
         place = 0 if self._is_number_each(of) else self._rows.place(of)
         return place is not None and (given is None or number(given) == place)
 
-    def _is_mean(self, node: ast.expr, depth: int = 4) -> bool:
+    def _is_mean(self, node: ast.expr, depth: int = 4, folds: frozenset[str] = _MEAN) -> bool:
         """Whether an expression is a mean over the rows, or made of such ones and what all batches have."""
         if depth == 0:
             return False
         if isinstance(node, ast.Name):
             given = self._rows.assigned(node)
-            return bool(given) and all(self._is_mean(value, depth - 1) for value in given)
+            return bool(given) and all(self._is_mean(value, depth - 1, folds) for value in given)
         if isinstance(node, ast.BinOp):
-            means = [self._is_mean(side, depth - 1) for side in (node.left, node.right)]
+            means = [self._is_mean(side, depth - 1, folds) for side in (node.left, node.right)]
             others = [s for s, is_mean in zip((node.left, node.right), means, strict=True) if not is_mean]
             return any(means) and not any(roles(self._facts.values(other)) & FROM_LOADER for other in others)
         if not isinstance(node, ast.Call):
             return False
-        if name_of(node) == "mean":
+        if name_of(node) in folds:
             return bool(self._operands(node)) and self._folds(node, 0)
         return self._is_mean_loss(node)
 

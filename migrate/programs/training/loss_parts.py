@@ -1,17 +1,21 @@
-"""What the losses of a training loop are computed from, up to the trained model."""
+"""What the losses of a training loop are computed from, up to the trained model.
+
+A loss may be trained, too, `criterion = ProxyLoss(classes)`: what gives a loss itself, and is called with what was
+computed from the batch, is looked into like any other.
+"""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from migrate.analysis.roles import Role, origins
-from migrate.analysis.syntax import walk, writes
+from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import arguments, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.values.assigned import assigned
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -24,16 +28,34 @@ class LossParts:
         self._facts = facts
         self._loop = loop
         self._models = set(models)
+        self._judged: set[ast.Call] = set()  # calls of trained objects that give a loss
 
     def each(self) -> list[ast.expr]:
         """All of them; what a function is called with comes before what it makes of it."""
         waiting: list[ast.expr] = [c.func.value for c in self._loop.backwards if isinstance(c.func, ast.Attribute)]
+        self._judged.update(self._giving(waiting))
         found: dict[ast.expr, None] = {}
         while waiting:
             new = [n for n in walk(waiting.pop()).of(ast.expr) if n not in found]
             found.update(dict.fromkeys(new))
             waiting += [value for node in new for value in self._behind(node)]
         return list(found)
+
+    def _giving(self, losses: Iterable[ast.expr]) -> Iterator[ast.Call]:
+        """The calls that give a loss themselves, of what was computed from a batch: `loss = criterion(model(x), y)`."""
+        waiting, seen = list(losses), set[ast.expr]()
+        while waiting:
+            node = waiting.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            match node:
+                case ast.Name():
+                    waiting += self.assigned(node)
+                case ast.BinOp(left=left, right=right):
+                    waiting += [left, right]
+                case ast.Call() if any(Role.SAMPLES in roles(self._facts.values(each)) for each in arguments(node)):
+                    yield node
 
     def _behind(self, node: ast.expr) -> list[ast.expr]:
         """What an expression has its value from: what its name was given, what a function returns."""
@@ -46,7 +68,7 @@ class LossParts:
     def entered(self, call: ast.Call) -> list[Function]:
         """The functions of the project that a call enters, other than those of the trained model."""
         values = self._facts.values(call.func)
-        if origins(values, Role.MODEL) & self._models:
+        if origins(values, Role.MODEL) & self._models and call not in self._judged:
             return []
         losses = (value.unit for value in values if isinstance(value.unit, Class))
         forward = (member.unit for cls in losses for member in cls.lookup("forward"))

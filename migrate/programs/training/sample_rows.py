@@ -24,8 +24,14 @@ if TYPE_CHECKING:
 #: Functions that put tensors behind each other.
 JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
 _SCALING = frozenset({"torch.nn.functional.normalize", "torch.div", "torch.mul"})
+#: Make of each number another, or of each row.
+_BENDING = frozenset("exp log log1p sqrt square abs relu sigmoid tanh".split())
+_BY_ROW = frozenset("linear softmax log_softmax softplus one_hot".split())
+_EACH_BY_ITSELF = {f"torch.{name}" for name in _BENDING} | {f"torch.nn.functional.{name}" for name in _BY_ROW}
+_EITHER_WAY = (ast.Mult, ast.Add, ast.Sub)
+_BY_PLACES = (*_EITHER_WAY, ast.Div)
 #: Methods that leave the rows of a tensor what they are.
-_KEEPING = frozenset("float double half contiguous detach clone div mul".split()) | MOVES
+_KEEPING = frozenset("float double half contiguous detach clone div mul".split()) | _BENDING | MOVES
 #: Cut a tensor into pieces, each of which has rows of samples.
 _SPLITTING = frozenset({"torch.split", "torch.chunk", "torch.tensor_split"})
 _PIECES = frozenset({"split", "chunk", "tensor_split"})
@@ -61,7 +67,10 @@ class SampleRows:
                 return is_parameter
             return all(self.are(value, seen | {node.id}) for value in given)
         if isinstance(node, ast.BinOp):
-            return isinstance(node.op, (ast.Div, ast.Mult)) and self.are(node.left, seen)
+            sides = [node.left, node.right] if isinstance(node.op, _EITHER_WAY) else [node.left]
+            return isinstance(node.op, _BY_PLACES) and any(self.are(side, seen) for side in sides)
+        if isinstance(node, ast.UnaryOp):
+            return isinstance(node.op, ast.USub) and self.are(node.operand, seen)
         if isinstance(node, ast.Subscript):  # `features[:, 0]`
             is_column = isinstance(node.slice, ast.Tuple) and ast.unparse(node.slice.elts[0]) == ":"
             return is_column and self.are(node.value, seen)
@@ -73,7 +82,9 @@ class SampleRows:
             return all(self.are(each, seen) for each in self._joined(call.args[0]))
         if "torch.stack" in names and call.args:  # `torch.stack([a, b], dim=1)`: the views of each sample
             return dimension(call) != 0 and all(self.are(each, seen) for each in self._joined(call.args[0]))
-        if names & (_SCALING | _SPLITTING) and call.args:
+        if "torch.where" in names:
+            return any(self.are(each, seen) for each in call.args[1:])
+        if names & (_SCALING | _SPLITTING | _EACH_BY_ITSELF) and call.args:
             return self.are(call.args[0], seen)
         if (turned := self._turned(call)) is not None:
             is_method = turned is not _first_given(call)

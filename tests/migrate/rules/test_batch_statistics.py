@@ -30,6 +30,14 @@ class Spread(nn.Module):
         return deviation.mean()
 
 
+class Anchors(nn.Module):
+    def forward(self, given, wanted):
+        near = F.linear(F.normalize(given), torch.ones(2, 1))
+        added = torch.where(wanted > 0, torch.exp(3 * (near - 1)), torch.zeros_like(near)).sum(dim=0)
+        return torch.log(1 + added).sum() / 2
+
+
+anchors = Anchors()
 each = nn.MSELoss(reduction="none")
 root, hardest, spread = Root(), Hardest(), Spread()
 weight = 0.5
@@ -67,10 +75,14 @@ GOING_ON = {
     "the largest of a loss function's": "errors = each(output, y).flatten()\nloss = errors.max()",
     "places by order": EACH + "loss = errors[torch.argsort(errors.detach())[:2]].mean()",
     "below a quantile": EACH + "loss = (errors * (errors < torch.quantile(errors, 0.9))).mean()",
+    "the logarithm of a sum over the samples": "loss = torch.log(1 + output.exp().sum(0)).mean()",
+    "a root of what is summed under a name": "parts = torch.where(y > 0, -output, 1 - output).sum(dim=0)\n"
+    "loss = parts.square().mean()",
     "in a loss of its own": "loss = root(output, y)",
+    "a sum in a loss of its own": "loss = anchors(output, y)",
     "the largest in a loss of its own": "loss = hardest(output, y)",
 }
-INSIDE = ("return torch.sqrt(", "deviation = ", "worst, places = torch.sort(")
+INSIDE = ("return torch.log(", "return torch.sqrt(", "deviation = ", "worst, places = torch.sort(")
 
 
 @pytest.mark.parametrize("name", GOING_ON)
@@ -84,7 +96,50 @@ def test_statistics_are_told(convert_text, programs, name):
     assert line in code.splitlines() or line.startswith(INSIDE)
 
 
+TRAINED = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Anchors(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3, 2))
+
+    def forward(self, given, wanted):
+        near = torch.exp(nn.functional.linear(given, self.weight) * wanted)
+        return {gives}
+
+
+rows = TensorDataset(torch.ones(16, 2), torch.ones(16, 1))
+model, anchors = nn.Linear(2, 2), Anchors()
+optimizer = torch.optim.SGD([*model.parameters(), *anchors.parameters()], lr=0.1)
+for x, y in DataLoader(rows, batch_size=4):
+    optimizer.zero_grad()
+    loss = anchors(model(x), y){made}
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("gives", "made", "is_told"),
+    [
+        ("torch.log(1 + near.sum(0)).mean()", "", True),
+        ("torch.log(1 + near.sum(1)).mean()", "", False),
+        ("torch.log(1 + near)", ".mean()", False),
+    ],
+)
+def test_losses_that_are_trained_themselves_are_looked_into(convert_text, gives, made, is_told):
+    source = TRAINED.format(gives=gives, made=made)
+
+    assert told(convert_text(source)[0], source) == ([f"return {gives}"] if is_told else [])
+
+
 ROW_BY_ROW = {
+    "the logarithm of a sum of each row": "loss = torch.log(1 + output.exp().sum(1)).mean()",
+    "a sum of all": "loss = 0.1 * output.exp().sum(0).mean()",
     "the root of each": "loss = torch.sqrt((output - y).pow(2) + 1e-6).mean()",
     "the largest of each row": "loss = loss + output.max(1)[0].mean() + output.max(dim=1).values.mean()",
     "the largest of two": "loss = loss + torch.max(output, y).mean()",

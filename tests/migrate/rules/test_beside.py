@@ -114,3 +114,50 @@ def test_where_the_processes_cannot_agree_on_the_next_batch_it_is_refused(refuse
     take = f"for _ in range(int(loss.item() * 9)): x, y = next(batches); loss = loss + 0.1 * {PENALTY}"
     source = source.format(size=4, begun="batches = itertools.cycle(few)", take=take, loss="loss")
     refused_text(source, "MIG122", "for _ in range", ("part ways",))
+
+
+MEASURED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+
+def measure():
+    global batches
+    try:
+        x, y = next(batches)
+    except StopIteration:
+        batches = iter(held)
+        x, y = next(batches)
+    with torch.no_grad():
+        return nn.functional.mse_loss(model(x), y)
+
+x = torch.rand(48, 2)
+rows = TensorDataset(x, x.sum(1, keepdim=True))
+loader, held = DataLoader(rows, batch_size={size}), DataLoader(rows, batch_size=8, shuffle=True)
+batches = iter(held)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+best = 9.0
+for x, y in loader:
+    loss = nn.functional.mse_loss(model(x), y){more}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    best = min(best, measure().item())
+print(best)
+"""
+
+
+def test_what_a_function_measures_on_its_own_batches_is_of_whole_ones(convert_text, numbers_printed):
+    _, result = convert_text(MEASURED.format(size=4, more=""))
+
+    assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in result
+    (alone,) = numbers_printed(MEASURED.format(size=8, more=""), 1)
+    assert numbers_printed(result, 2)[0] == pytest.approx(alone, abs=1e-5)
+
+
+def test_what_a_function_gives_to_the_loss_is_trained_on(convert_text):
+    _, result = convert_text(MEASURED.format(size=4, more=" + measure()"))
+
+    assert "accelerator.prepare(loader, held)" in result

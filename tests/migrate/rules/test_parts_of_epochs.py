@@ -60,6 +60,18 @@ def test_it_is_told_of_a_number_that_goes_by_the_size_of_a_batch(convert_text, n
     assert not [finding for finding in report.findings if "waits for a batch" in finding.message]
 
 
+PLAIN = {"1000 // 8": 1, "SIZE": 1, "1000 // 16": 0, "len(data) // 8": 0, "len(loader) // 8": 0}
+
+
+@pytest.mark.parametrize("steps", PLAIN)
+def test_it_is_told_of_plain_numbers_too(convert_text, steps):
+    source = filled({"over": "x, y in islice(loader, steps)", "steps": steps.replace("SIZE", "1000 // SIZE")})
+    source = source.replace("batch_size=args.batch_size", "batch_size=8" if "SIZE" not in steps else "batch_size=SIZE")
+    report, _ = convert_text(source.replace("samples = 32", "SIZE = 8"))
+
+    assert len(told(report)) == PLAIN[steps]
+
+
 OTHERS = {
     "all the data": {"over": "x, y in islice(loader, steps)", "steps": "len(data) // args.batch_size"},
     "a part of the share": {"over": "x, y in islice(loader, steps)", "steps": "len(loader) // 2"},
