@@ -22,9 +22,9 @@ def keys_of(state: State, held: ast.AST, depth: int = 4) -> list[str]:
     first: list[str] = []
     if isinstance(source, ast.DictComp):
         given = [value.origin for value in inside.get(KEYS) or () if value.origin is not None]
-        if len(given) != 1 or not (first := keys_of(state, given[0], depth - 1)):
+        if len(given) != 1 or not (first := paired_keys(given[0]) or keys_of(state, given[0], depth - 1)):
             return []
-    elif not isinstance(source, ast.Dict) or len(first := texts_in(source.keys)) < len(source.keys):
+    elif (written := written_in(source)) is None or len(first := texts_in(written)) < len(written):
         return []
     return [*first, *(key for key in inside if key[:1] != "<" and key not in first)]
 
@@ -35,10 +35,37 @@ def written_keys(state: State, held: ast.AST) -> list[str]:
     keys = keys_of(state, held) if SHORTENED not in state.held(held) else []
     if isinstance(source, ast.DictComp):
         given = [value.origin for value in state.held(held).get(KEYS) or () if value.origin is not None]
-        written = keys_of(state, given[0]) if len(given) == 1 and not source.generators[0].ifs else []
+        is_whole = len(given) == 1 and not source.generators[0].ifs
+        written = paired_keys(given[0]) or keys_of(state, given[0]) if is_whole else []
     else:
-        written = texts_in(source.keys) if isinstance(source, ast.Dict) else []
+        written = texts_in(written_in(source) or [])
     return keys if keys == written else []
+
+
+def written_in(made: ast.AST) -> list[ast.expr | None] | None:
+    """The keys that are written where a dictionary is made: `{"train": x}`, `dict(train=x)`."""
+    if isinstance(made, ast.Dict):
+        return made.keys
+    is_called = isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "dict"
+    if not isinstance(made, ast.Call) or not is_called or made.args:
+        return None
+    return [None if each.arg is None else ast.Constant(each.arg) for each in made.keywords]
+
+
+def paired_keys(over: ast.AST) -> list[str]:
+    """The keys that are written out beside their items."""
+    return [key for key, _ in pairs_in(over)]
+
+
+def pairs_in(over: ast.AST) -> list[tuple[str, ast.expr]]:
+    """The keys and items that are written out in pairs, `[("train", x), ("val", y)]`; none if they are not all."""
+    parts = over.elts if isinstance(over, (ast.List, ast.Tuple)) else []
+    pairs = [each.elts for each in parts if isinstance(each, ast.Tuple) and len(each.elts) == _PAIR]
+    keys = texts_in([pair[0] for pair in pairs])
+    return list(zip(keys, (pair[1] for pair in pairs), strict=True)) if keys and len(pairs) == len(parts) else []
+
+
+_PAIR = 2
 
 
 def texts_in(nodes: Sequence[ast.expr | None]) -> list[str]:

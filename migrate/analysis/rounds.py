@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.calls import role_of
 from migrate.analysis.containers import under
 from migrate.analysis.factories import APART
-from migrate.analysis.keys import keys_of, texts_in
+from migrate.analysis.keys import keys_of, paired_keys, pairs_in, texts_in
 from migrate.analysis.known.table import Gives, Makes
 from migrate.analysis.roles import NUMBER, Role, Value, Values
 from migrate.analysis.state import ELEMENT, KEYS, MAPPING, MIXED, Frame, Round, State
@@ -143,10 +143,10 @@ def keep_keys(state: State, node: ast.DictComp, made: ast.AST, frame: Frame, eva
         return []
     base, _ = _base(first.iter)
     held = _held(state, base, evaluate(state, base, frame), frame) if node.key.id == names[0].id else None
-    if held is None:
+    if held is None or (len(names) == 1 and pairs_in(held)):
         return []
     state.store(made, KEYS, frozenset({Value(Role.CONTAINER, held)}))
-    return keys_of(state, held)
+    return paired_keys(held) or keys_of(state, held)
 
 
 def decided(test: ast.expr, keys: Mapping[str, str]) -> bool | None:
@@ -168,6 +168,13 @@ def decided(test: ast.expr, keys: Mapping[str, str]) -> bool | None:
 def _turns(
     state: State, node: ast.DictComp | ast.For, over: ast.expr, names: list[ast.Name], frame: Frame, evaluate: Evaluate
 ) -> list[Turn] | None:
+    if pairs := pairs_in(over):
+        rounds = ((_round(state, node, key, frame), key, item) for key, item in pairs)
+        found = [
+            Turn(each, {names[0].id: key}, ((names[0], _text(key)), (names[1], evaluate(state, item, frame))))
+            for each, key, item in (rounds if len(names) > 1 and len(pairs) <= _MOST else ())
+        ]
+        return found or None
     base, has_items = _base(over)
     source = evaluate(state, base, frame)
     if not source and not state.settled:
@@ -178,10 +185,14 @@ def _turns(
         return None
     turns = []
     for key in keys:
-        given = [(names[0], frozenset({Value(Role.TEXT, name=key)}))]
+        given = [(names[0], _text(key))]
         given += [(name, under(state, Value(Role.CONTAINER, held, MAPPING), ast.Constant(key))) for name in names[1:]]
         turns.append(Turn(_round(state, node, key, frame), {names[0].id: key}, tuple(given)))
     return turns
+
+
+def _text(key: str) -> Values:
+    return frozenset({Value(Role.TEXT, name=key)})
 
 
 def _round(state: State, node: ast.expr | ast.For, key: str, frame: Frame) -> Round:

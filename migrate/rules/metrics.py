@@ -94,6 +94,7 @@ from migrate.programs.training.sample_rows import SampleRows
 from migrate.programs.values.accumulators import Accumulator
 from migrate.programs.values.divided import Joined
 from migrate.programs.values.lists import shown as shown_lists
+from migrate.programs.values.readers import Loaded
 from migrate.rules.averaging import average_over
 from migrate.rules.joining import joining, meters_joined, of_shares
 from migrate.rules.kept import say_kept, say_kept_inside
@@ -263,9 +264,11 @@ def _say_losses(conversion: Conversion, draft: Draft) -> None:
 
 
 def _computed(facts: Facts, loss: ast.Call) -> list[ast.Call]:
-    """Where a loss is computed: of a criterion that is made for that, its calls."""
+    """Where a loss is computed: of a criterion that is made for that, its calls; nowhere if its name is never read."""
     made = [use.node for use in facts.calls if loss in origins(facts.values(use.node.func), Role.CRITERION)]
-    return made or [loss]
+    given = facts.tree(loss).statement(loss)
+    is_read = not isinstance(given, ast.Assign) or any(map(facts.once(Loaded).reads, given.targets))
+    return made or ([loss] if is_read else [])
 
 
 def _gather(conversion: Conversion, draft: Draft, shared: Shared) -> None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from migrate.analysis.keys import paired_keys, written_in
 from migrate.analysis.roles import Role, origins, texts
 from migrate.analysis.rounds import decided
 from migrate.analysis.state import KEYS
@@ -82,8 +83,8 @@ def _has_key(facts: Facts, held: ast.AST, key: str) -> bool:
     source = facts.source(held)
     if isinstance(source, ast.DictComp):
         return any(value.origin is not None and _has_key(facts, value.origin, key) for value in facts.held(held, KEYS))
-    written = source.keys if isinstance(source, ast.Dict) else getattr(source, "elts", ())
-    return any(isinstance(each, ast.Constant) and each.value == key for each in written)
+    written = written_in(source) or getattr(source, "elts", ())
+    return key in paired_keys(source) or any(isinstance(each, ast.Constant) and each.value == key for each in written)
 
 
 def is_name_there(facts: Facts, name: str, role: Role, made: set[ast.AST]) -> bool:

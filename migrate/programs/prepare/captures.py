@@ -78,7 +78,7 @@ def kept(
     for stage in stages.each:
         mine, end = holders.keys() & stage.origins, stage.end
         found = _in_objects(facts, loops, program, mine, names, units, end, holders)
-        found = found or _in_names(facts, program, mine, names, units, stage, items)
+        found = found or _in_names(facts, program, mine, names, units, stage, items, holders)
         found = found or bound_before(facts, program.home, mine, names, end, _is_run)
         given = {origin for origin in mine if not facts.singles.is_made_in(program.home, origin)}
         found = found or (bound_outside(facts, program.home, given, _is_run) if given else None)
@@ -222,6 +222,7 @@ def _in_names(
     units: Collection[Unit],
     stage: Stage,
     items: Mapping[str, Collection[ast.AST]],
+    holders: Mapping[ast.AST, Collection[ast.AST]],
 ) -> ast.AST | None:
     """The statement that gives a prepared object, or what holds it, another name that is read later.
 
@@ -237,6 +238,7 @@ def _in_names(
             continue
         others = mine.difference(_prepared_as(facts, binding, names, items))
         loaders = (facts.loaders(binding.values) | facts.inside(binding.values, Role.LOADER)) & others
+        loaders -= {each for each in loaders if _goes_over_its_own(facts, binding.values, each, holders[each])}
         models = origins(binding.values, Role.MODEL) & others
         if models and (led := trained_by(facts, program.home, models)) and led <= names:
             models = set()  # by this name it is only looked at, saved, or run where no gradients flow
@@ -252,6 +254,18 @@ def _in_names(
                 if isinstance(node.ctx, ast.Load) and (loaders or _is_run(facts, node)):
                     return binding.statement
     return None
+
+
+def _goes_over_its_own(facts: Facts, values: Values, loader: ast.AST, holders: Collection[ast.AST]) -> bool:
+    """Whether objects of the project go over a loader that prepare gives them: `feed.loader`, in each `for x in feed`.
+
+    What runs over it since they were made, `self.batches = iter(self.loader)`, goes on with the raw one.
+    """
+    objects = [value.origin for value in values if value.role is Role.INSTANCE and value.origin]
+    held = (each for one in objects for each in facts.holding(one).values())
+    over = [value for each in held for value in each if loader in facts.loaders(frozenset({value}))]
+    is_given = len(objects) == len(values) and all(each in holders for each in objects)
+    return is_given and all(value.role is Role.LOADER for value in over)
 
 
 def _prepared_as(

@@ -43,6 +43,8 @@ def kept_inside(
         found += [(each, list(read_of(facts, unit, each))) for each, unit in kept_by(facts, forward)]
     for filling, read in found:
         is_over = filling.grows and not _is_emptied(step, filling.place)
+        if is_over and read and _is_emptied_below(facts, loop, filling.place, read):
+            continue
         later = (node for node in read if node not in inside and not _is_in_forward(facts, node))
         if (is_over and (read or _is_handed(facts, filling))) or any(later):
             yield filling.node, filling.place
@@ -71,6 +73,21 @@ def _is_handed(facts: Facts, filling: Filling) -> bool:
     unit = facts.unit(filling.node)
     above = unit.parent if isinstance(unit, Function) else None
     return above is not None and root_of(filling.place) in above.parameter_names
+
+
+def _is_emptied_below(facts: Facts, loop: LoopFact, place: str, read: Collection[ast.expr]) -> bool:
+    """Whether a place is emptied right below a training loop, and read behind that alone, in the block of the loop.
+
+    What an evaluation fills it with there is no share of the training data.
+    """
+    tree = facts.tree(loop.node)
+    block = tree.block(loop.node)
+    below = block[block.index(loop.node) + 1 :]
+    emptying = next((each for each in below if _is_emptied([*walk(each)], place)), None)
+    if emptying is None or not isinstance(emptying, (ast.Assign, ast.Expr)):
+        return False
+    behind = below[below.index(emptying) :]
+    return all(facts.unit(each) is loop.unit and tree.in_block(each, behind) is not None for each in read)
 
 
 def _is_emptied(step: Collection[ast.AST], place: str) -> bool:

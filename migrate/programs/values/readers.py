@@ -95,6 +95,12 @@ class Loaded:
                 elif isinstance(node, ast.Attribute) and not is_stored(node):
                     self.attributes.setdefault(node.attr, []).append(node)
 
+    def reads(self, target: ast.expr) -> bool:
+        """Whether anything reads a name, or an attribute, that is called like a target; of others that is not known."""
+        if isinstance(target, ast.Name):
+            return bool(self.names.get(target.id))
+        return not isinstance(target, ast.Attribute) or bool(self.attributes.get(target.attr))
+
     def parameter(self, unit: Function, name: str) -> Iterator[ast.expr]:
         """Where a parameter is read in its function, and in those inside of it."""
         inside = {unit, *self._facts.nested(unit)}

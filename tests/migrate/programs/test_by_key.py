@@ -45,6 +45,10 @@ KNOWN = {
         *ITEMS,
     ),
     "one over the keys of another": (SETS + "loaders = {k: DataLoader(sets[k], batch_size=4) for k in sets}", *ITEMS),
+    "pairs": (COMPREHENSION.replace(f"k in {KEYS}", "k, _ in (('train', 1), ('val', 2))"), *ITEMS),
+    "a call of dict": (COMPREHENSION.replace(f"k in {KEYS}", "k, _ in dict(train=1, val=2).items()"), *ITEMS),
+    "a dictionary that a call of dict makes": (COMPREHENSION.replace(KEYS, "dict(train=1, val=2)"), *ITEMS),
+    "a loop over pairs": (LOOP.replace(f"k in {KEYS}", "k, _ in [('train', 1), ('val', 2)]"), *ITEMS),
     "a loop": (LOOP, *ITEMS),
     "a loop with a name for each round": (
         LOOP.replace("loaders[k] =", "loader =") + "\n    loaders[k] = loader",
@@ -75,6 +79,15 @@ WHERE_MADE = {
     "keys that a user gives": (f"import sys\n{COMPREHENSION.replace(KEYS, 'sys.argv[1:]')}", *ITEMS),
     "keys that are there at times": (COMPREHENSION.replace(KEYS, f"{KEYS} if k in data"), *ITEMS),
     "keys that are put together": (COMPREHENSION.replace("{k:", "{f'{k}ing':"), 'loaders["training"]', ITEMS[1]),
+    "pairs by one name": (
+        "loaders = {}\nfor k in [('train', 1), ('val', 2)]:\n    loaders[k[0]] = DataLoader(data[k], batch_size=4)",
+        *ITEMS,
+    ),
+    "pairs that are the keys": (
+        f"PAIRS = [('train', 1), ('val', 2)]\n{COMPREHENSION.replace(KEYS, 'PAIRS')}",
+        "loaders[('train', 1)]",
+        "loaders[('val', 2)]",
+    ),
     "a key that is a name": (WRITTEN.replace("'train'", "first"), *ITEMS),
     "a list": ("loaders = [DataLoader(data[k], batch_size=4) for k in sets]", "loaders[0]", "loaders[1]"),
     "a list that is taken apart": ("a, b = [DataLoader(data[k], batch_size=4) for k in sets]", "a", "b"),

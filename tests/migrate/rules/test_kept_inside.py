@@ -118,6 +118,24 @@ def test_what_a_step_uses_is_not(convert_text, name):
     assert not _told(report)
 
 
+LISTED = "layer.register_forward_hook(lambda l, i, o: kept.append(o.sum().item()))"
+BELOW = {
+    "emptied": ({"after": "kept.clear()", "end": "print(sum(kept))"}, 0),
+    "given another": ({"after": "kept = []", "end": "print(sum(kept))"}, 0),
+    "read before that": ({"after": "print(sum(kept))\nkept.clear()", "end": "print(sum(kept))"}, 1),
+    "emptied at times": ({"after": "if total > 1:\n    kept.clear()", "end": "print(sum(kept))"}, 1),
+    "emptied after the evaluation": ({"after": "pass", "end": "print(sum(kept))\nkept.clear()"}, 1),
+}
+
+
+@pytest.mark.parametrize("name", BELOW)
+def test_what_is_emptied_below_a_training_is_not(convert_text, name):
+    holes, told = BELOW[name]
+    source = _source({"hook": f"total = 2\n{LISTED}", **holes})
+
+    assert len(_told(convert_text(source)[0])) == told
+
+
 EVALUATED = {
     "a hook": {
         "after": "layer.register_forward_hook(lambda l, i, o: kept.append(o.sum().item()))",

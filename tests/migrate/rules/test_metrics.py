@@ -610,6 +610,14 @@ def test_losses_without_reduction_are_not(unchanged):
     assert not [finding for finding in report.findings if finding.code == "MIG114"]
 
 
+@pytest.mark.parametrize(("loss", "is_told"), [("weighed", True), ("nn.functional.mse_loss", False)])
+def test_those_that_nothing_calls_are_not(convert_text, programs, loss, is_told):
+    made = "weighed = nn.CrossEntropyLoss(weight=None)"
+    report, _ = convert_text(programs({"made": made, "backward": f"loss = {loss}(model(x), y)\nloss.backward()"})[0])
+
+    assert any("weighted by class" in finding.message for finding in report.findings) is is_told
+
+
 def test_those_of_an_evaluation_are_not(convert_text, programs):
     weighed = "nn.functional.nll_loss(model(x), y, weight=None)"
     measured = (
