@@ -83,7 +83,7 @@ def _has_key(facts: Facts, held: ast.AST, key: str) -> bool:
     source = facts.source(held)
     if isinstance(source, ast.DictComp):
         return any(value.origin is not None and _has_key(facts, value.origin, key) for value in facts.held(held, KEYS))
-    written = written_in(source) or getattr(source, "elts", ())
+    written = getattr(source, "elts", written_in(source) or ())
     return key in paired_keys(source) or any(isinstance(each, ast.Constant) and each.value == key for each in written)
 
 

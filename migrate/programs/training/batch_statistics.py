@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.analysis.syntax import argument_at, walk
+from migrate.analysis.units import Function
 from migrate.programs.training.reductions import is_loss
 from migrate.programs.training.sample_rows import first_of_each, name_of
 from migrate.programs.values.place import number
 from migrate.programs.values.reduced import made_as, told
-from migrate.programs.values.sources import called_by_name
+from migrate.programs.values.sources import called_by_name, passed
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -118,9 +119,18 @@ class BatchStatistics:
                 if not isinstance(getattr(inner.slice, "value", None), str):
                     return True
             elif isinstance(inner, ast.Name) and depth:
-                if any(self._is_of_one(each, depth - 1) for each in self._rows.assigned(inner)):
+                given = self._rows.assigned(inner) or self._passed(inner)
+                if any(self._is_of_one(each, depth - 1) for each in given):
                     return True
         return False
+
+    def _passed(self, name: ast.Name) -> list[ast.expr]:
+        """What the callers of a function pass as the parameter that a name is."""
+        unit = self._facts.unit(name)
+        if not isinstance(unit, Function) or name.id not in unit.parameter_names:
+            return []
+        given = (passed(call, unit, name.id) for call in self._facts.callers(unit))
+        return [each for each in given if each is not None]
 
     def _is_mean_loss(self, call: ast.Call) -> bool:
         values = self._facts.values(call)  # none in the forward of a loss, which nothing has run

@@ -37,6 +37,11 @@ class Anchors(nn.Module):
         return torch.log(1 + added).sum() / 2
 
 
+def stepped(one, wanted):
+    step = torch.autograd.grad(F.mse_loss(model(one), wanted), model.weight, create_graph=True)[0]
+    return (F.linear(one, model.weight - 0.1 * step) - wanted).pow(2).mean()
+
+
 anchors = Anchors()
 each = nn.MSELoss(reduction="none")
 root, hardest, spread = Root(), Hardest(), Spread()
@@ -58,6 +63,7 @@ GOING_ON = {
     "a step of an inner optimization": "inner = criterion(output, y)\n"
     "step = torch.autograd.grad(inner, model.weight, create_graph=True)[0]\n"
     "loss = (F.linear(x, model.weight - 0.1 * step) - y).pow(2).mean()",
+    "a step by a function": "loss = stepped(x, y)",
     "a norm": "loss = (output - y).norm()",
     "a norm by a function": "loss = torch.norm(output - y, 2)",
     "a deviation": "loss = loss + output.std(0).sum()",
@@ -82,7 +88,7 @@ GOING_ON = {
     "a sum in a loss of its own": "loss = anchors(output, y)",
     "the largest in a loss of its own": "loss = hardest(output, y)",
 }
-INSIDE = ("return torch.log(", "return torch.sqrt(", "deviation = ", "worst, places = torch.sort(")
+INSIDE = ("step = ", "return torch.log(", "return torch.sqrt(", "deviation = ", "worst, places = torch.sort(")
 
 
 @pytest.mark.parametrize("name", GOING_ON)
@@ -151,6 +157,9 @@ ROW_BY_ROW = {
     "    inner = F.mse_loss(guess, y[i])\n"
     "    step = torch.autograd.grad(inner, model.weight, create_graph=True)[0]\n"
     "    loss = loss + (F.linear(x[i], model.weight - 0.1 * step) - y[i]).pow(2).mean() / len(x)",
+    "a step for each sample, by a function": "loss = 0.0\n"
+    "for i in range(len(x)):\n"
+    "    loss = loss + stepped(x[i], y[i]) / len(x)",
     "gradients by each row": "x.requires_grad_(True)\n"
     "slope = torch.autograd.grad(model(x).sum(), x, create_graph=True)[0]\n"
     "loss = loss + (slope.norm(dim=1) - 1).pow(2).mean()",
