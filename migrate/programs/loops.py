@@ -282,8 +282,8 @@ class Loops:
         if unit is self._facts.unit(loop).original or unit in self._training_functions:
             return False
         given = [v for v in (*unit.returns, *unit.yields) if v.origin in loaders] if isinstance(unit, Function) else ()
-        is_number = all(v.role is Role.STATISTIC for v in given) and not (self._lost(loop) or loaders) & loaders
-        return (not given or is_number) and any(self.calls_model(node) for node in self._facts.own(unit))
+        is_kept = all(v.role is Role.STATISTIC for v in given) and any(map(self.calls_model, self._facts.own(unit)))
+        return is_kept and not (given and (self._lost(loop) or loaders) & loaders)
 
     def _is_conditional(self, node: ast.AST, loop: Loop) -> bool:
         """Whether a batch is only taken at times: to look at, or to evaluate on."""
