@@ -224,11 +224,29 @@ class Phases:
         """The flag of a test; None if the test asks for something that the loop itself makes."""
         meant = self.meant(test)
         asked = list(subjects(meant))
-        if len(asked) != 1 or {n.id for n in ast.walk(asked[0]) if isinstance(n, ast.Name)} & writes(loop):
+        if len(asked) != 1:
             return None
         (subject,) = asked
+        if {n.id for n in ast.walk(subject) if isinstance(n, ast.Name)} & writes(loop):
+            return self._begun_with(loop, Flag(test, subject, in_body, (), (), complete=False))
         values, complete = self._values(subject)
         return self._answered(Flag(test, subject, in_body, (), (), complete=False), values, complete=complete)
+
+    def _begun_with(self, loop: Loop, flag: Flag) -> Flag | None:
+        """A flag that steps of the loop set, by what it has before the first of them; None where that lets it train."""
+        subject, unit = flag.subject, self._facts.unit(flag.subject)
+        plain = [each for each in loop.body if isinstance(each, ast.Assign)]
+        if not isinstance(subject, ast.Name) or any(subject.id in writes(each) for each in plain):
+            return None  # each step sets it first
+        named = (each.statement for each in self._facts.bindings_in(unit) if each.target == subject.id)
+        given = [each.value for each in named if isinstance(each, ast.Assign) and each.lineno < loop.lineno]
+        if isinstance(unit, Function) and subject.id in unit.parameter_names:
+            given += [each for call in self._facts.callers(unit) for each in may_pass(call, unit, subject.id)]
+        begun = self._answered(flag, [value for each in given for value in self.constants(each)], complete=False)
+        if begun.evaluates or flag.test is not subject:
+            return begun if begun.trains and begun.evaluates else None
+        compared = (self._asked(loop, each, in_body=flag.holds_means_training) for each in given if _compares(each))
+        return next((each for each in compared if each is not None and each.evaluates), None)
 
     def meant(self, test: ast.expr) -> ast.expr:
         """The comparison that a flag stands for: `is_train` for `split == "train"`."""
@@ -337,6 +355,10 @@ def _not_trained(flag: Flag, branch: ast.If) -> Iterator[list[ast.stmt]]:
         yield branch.body
     elif held == {True}:
         yield branch.orelse
+
+
+def _compares(given: ast.expr) -> bool:
+    return isinstance(given, (ast.Compare, ast.UnaryOp))
 
 
 def _is_in_body(branch: ast.If | ast.IfExp, part: ast.AST) -> bool:

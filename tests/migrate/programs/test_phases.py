@@ -131,6 +131,36 @@ def test_mixed_by_a_flag(analysed, name):
     assert found.flag.complete
 
 
+SETS_BACK = """
+def run(loader, {parameter}):
+    {begun}
+    for i, x in enumerate(loader):
+        loss = net(x).sum()
+        if net is None:
+            train = False
+        if train:
+            loss.backward()
+            opt.step()
+run(loader)
+run(other, False)
+"""
+SET_BACK = {
+    "a parameter": SETS_BACK.format(parameter="train=True", begun="pass"),
+    "a name for the answer": SETS_BACK.format(parameter="phase=True", begun="train = phase is True"),
+    "a name of two values": SETS_BACK.format(
+        parameter="phase=True", begun="train = True\n    if not phase:\n        train = False"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SET_BACK)
+def test_a_flag_that_a_step_sets_goes_by_what_it_begins_with(analysed, name):
+    facts, loops = analysed(HEAD + SET_BACK[name])
+    (loop,) = loops.training
+
+    assert Phases(facts).of(loop).phase is Phase.MIXED
+
+
 PLAIN = {
     "both sides of a flag": (
         "scaler = None\nif wanted:\n    scaler = torch.amp.GradScaler()\nfor x in loader:\n    loss = net(x).sum()\n"
@@ -139,6 +169,14 @@ PLAIN = {
     "no test": "for x in loader:\n    net(x).sum().backward()",
     "a test on the batch": "for x in loader:\n    loss = net(x).sum()\n    if loss > 0:\n        loss.backward()",
     "a test on a count": "for i, x in enumerate(loader):\n    if i % 2 == 0:\n        net(x).sum().backward()",
+    "a flag that steps begin with and end": (
+        "train = True\nfor i, x in enumerate(loader):\n    loss = net(x).sum()\n    if i > 3:\n        train = False\n"
+        "    if train:\n        loss.backward()"
+    ),
+    "a flag that steps set first": (
+        "skip = True\nfor i, x in enumerate(loader):\n    skip = False\n    if i > 3:\n        skip = True\n"
+        "    if not skip:\n        net(x).sum().backward()"
+    ),
     "a flag that is always set": BY_PARAMETER.format(parameter="train=True", test="train", calls="run(loader)"),
 }
 
