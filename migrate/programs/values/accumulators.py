@@ -21,6 +21,7 @@ from migrate.programs.values.begins import begins_before
 from migrate.programs.values.below import is_handed, is_handed_on, set_below, sharing
 from migrate.programs.values.divided import Division, Joined, division
 from migrate.programs.values.kept import divisors_of, is_read
+from migrate.programs.values.made_anew import MadeAnew
 from migrate.programs.values.new_lists import is_new_list
 from migrate.programs.values.numbers import is_foreign, is_number
 from migrate.programs.values.of_all import goes_to_all, is_of_all
@@ -203,6 +204,8 @@ def is_own(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
     """Whether an expression holds something of the batches of one process."""
     values = facts.values(node)
     found = any(value.role in FROM_LOADER and value.origin in loop.loaders for value in values)
+    if not found and any(value.role is Role.TENSOR for value in values):
+        found = facts.once(MadeAnew).gave(loop, values)
     return found and not is_of_all(facts, node)
 
 
