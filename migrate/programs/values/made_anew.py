@@ -13,7 +13,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.known.table import Makes
-from migrate.analysis.roles import FROM_LOADER, Role
+from migrate.analysis.roles import ROWS, Role
 from migrate.analysis.syntax import arguments, rounds, walk
 from migrate.programs.values.below import below
 
@@ -43,7 +43,9 @@ class MadeAnew:
 
     def _made(self, loop: LoopFact) -> frozenset[ast.AST]:
         calls = [call for call in self._calls(loop) if self._gives_tensor(call)]
-        found = {call for call in calls if self._copies(call) and any(self._is_own(loop, g) for g in arguments(call))}
+        found = {
+            call for call in calls if self._copies(call) and any(self._holds_rows(loop, g) for g in arguments(call))
+        }
         waiting = [call for call in calls if found and call not in found and not self._is_factory(call)]
         grown = bool(found)
         while grown:
@@ -69,9 +71,9 @@ class MadeAnew:
     def _is_factory(self, call: ast.Call) -> bool:
         return any(isinstance(self._facts.row(name), Makes) for name in self._facts.called(call))
 
-    def _is_own(self, loop: LoopFact, given: ast.expr) -> bool:
+    def _holds_rows(self, loop: LoopFact, given: ast.expr) -> bool:
         parts = (value for inner in walk(given).of(ast.expr) for value in self._facts.values(inner))
-        return any(value.role in FROM_LOADER and value.origin in loop.loaders for value in parts)
+        return any(value.role in ROWS and value.origin in loop.loaders for value in parts)
 
     def _is_of(self, found: set[ast.Call], part: ast.expr) -> bool:
         values = (value for inner in walk(part).of(ast.expr) for value in self._facts.values(inner))
