@@ -3,14 +3,14 @@
 A folder with the time in its name has two names on two processes. That matters where all of them use it: to read what
 the main process has written there, or to make the folder. So has one that is numbered by how many there are already,
 `f"run_{len(os.listdir(out))}"`, once one of the processes has made its own, and one that is looked for until there is
-no such folder: `while os.path.exists(path): ...`.
+no such folder (`while os.path.exists(path): ...`), or that is another where there is (`if os.path.exists(path): ...`).
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.analysis.entrances import entered_from
 from migrate.analysis.known import output
@@ -21,11 +21,12 @@ from migrate.programs.values.outputs import Outputs
 from migrate.programs.values.sources import Sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.programs.conversion import Conversion
 
+_Looking: TypeAlias = "tuple[ast.While | ast.If, list[str]]"
 _DEEPEST = 5
 
 
@@ -35,7 +36,7 @@ class Told:
 
     told: list[ast.expr] = field(default_factory=list)
     apart: list[ast.Call] = field(default_factory=list)
-    found: dict[ast.While, list[str]] = field(default_factory=dict)  # loops that look for names, with these
+    found: dict[ast.While | ast.If, list[str]] = field(default_factory=dict)  # what looks for names, with these
 
 
 def told_names(conversion: Conversion, covered: set[int]) -> Told:
@@ -44,17 +45,19 @@ def told_names(conversion: Conversion, covered: set[int]) -> Told:
     names = _Names(facts)
     found = Told()
     begins = entered_from(facts, start) if start is not None else frozenset()
+    folders = _Folders(facts, names, (use.node for use in uses_reached(facts, conversion.uses)))
     for use in uses_reached(facts, conversion.uses):
         if id(use.node) in covered:
             continue
         path = _shared_path(facts, use.node)
-        is_folder = bool(facts.called(use.node) & output.FOLDERS)
-        made = names.made_up(path, _DEEPEST, by_number=is_folder) if path is not None else ()
-        shared = (call for call in dict.fromkeys(made) if id(call) not in covered)
+        chosen = [*folders.chosen(path)] if path is not None else []
+        within = {inner for choice, _ in chosen for inner in walk(choice)}  # told below it, where all come
+        made = folders.numbered(path, use.node) if path is not None else ()
+        shared = (call for call in dict.fromkeys(made) if id(call) not in covered and call not in within)
         mine = [call for call in shared if not is_guarded_beside(facts, begins, call)]  # else another script's
         wholes = [_told_at(conversion, call) for call in mine]
-        looked = names.looked_for(path, _DEEPEST) if path is not None else ()
-        looking = {loop: given for loop, given in looked if id(loop) not in covered}
+        looked: list[_Looking] = [*(names.looked_for(path, _DEEPEST) if path is not None else ()), *chosen]
+        looking = {each: given for each, given in looked if id(each) not in covered}
         if None in wholes or not all(_has_accelerator(conversion, loop) for loop in looking):
             found.apart.append(use.node)
         else:
@@ -108,6 +111,32 @@ def _shared_path(facts: Facts, call: ast.Call) -> ast.expr | None:
     return argument_at(call, 0, "name", *output.PATHS) if is_shared else None
 
 
+class _Folders:
+    """The names of folders that a program makes: who looks what is there may find what another process has made."""
+
+    def __init__(self, facts: Facts, names: _Names, calls: Iterable[ast.Call]) -> None:
+        self._facts = facts
+        self._names = names
+        made = [call for call in calls if facts.called(call) & output.FOLDERS]
+        paths = [path for call in made if (path := argument_at(call, 0, "name", *output.PATHS)) is not None]
+        self._counts = {count for path in paths for count in names.made_up(path, _DEEPEST, by_number=True)}
+        self._choices = {choice for path in paths for choice, _ in names.chosen(path, _DEEPEST)}
+
+    def numbered(self, path: ast.expr, use: ast.Call) -> Iterator[ast.Call]:
+        """What makes a path up; of what counts the files there, that by which a folder is named."""
+        is_folder = bool(self._facts.called(use) & output.FOLDERS)
+        plain = set() if is_folder else set(self._names.made_up(path, _DEEPEST))
+        for call in self._names.made_up(path, _DEEPEST, by_number=True):
+            if is_folder or call in plain or call in self._counts:
+                yield call
+
+    def chosen(self, path: ast.expr) -> Iterator[tuple[ast.If, list[str]]]:
+        """The branches below which a path is read that go by what is there, and by which a folder is named."""
+        for choice, name in self._names.chosen(path, _DEEPEST):
+            if choice in self._choices and name.lineno > (choice.end_lineno or choice.lineno):
+                yield choice, [name.id]
+
+
 class _Names:
     """Where the parts of a name come from."""
 
@@ -133,6 +162,15 @@ class _Names:
                     yield loop, sorted(binds(loop))
         for given in self._given(node) if depth else ():
             yield from self.looked_for(given, depth - 1)
+
+    def chosen(self, node: ast.expr, depth: int) -> Iterator[tuple[ast.If, ast.Name]]:
+        """The branches that give a name by whether there is some file or folder, with where the name is read."""
+        for inner in walk(node).of(ast.Name):
+            for branch in self._facts.own(self._facts.unit(inner)).of(ast.If):
+                if inner.id in binds(branch) and any(map(self._is_there, walk(branch.test).of(ast.Call))):
+                    yield branch, inner
+        for given in self._given(node) if depth else ():
+            yield from self.chosen(given, depth - 1)
 
     def _asked(self, loop: ast.While) -> set[str]:
         """The names in the path of which the test of a loop asks whether it is there."""
