@@ -72,8 +72,9 @@ class MadeAnew:
         return any(isinstance(self._facts.row(name), Makes) for name in self._facts.called(call))
 
     def _holds_rows(self, loop: LoopFact, given: ast.expr) -> bool:
-        parts = (value for inner in walk(given).of(ast.expr) for value in self._facts.values(inner))
-        return any(value.role in ROWS and value.origin in loop.loaders for value in parts)
+        while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and not given.args:
+            given = given.func.value  # `x.cpu().numpy()`
+        return any(value.role in ROWS and value.origin in loop.loaders for value in self._facts.values(given))
 
     def _is_of(self, found: set[ast.Call], part: ast.expr) -> bool:
         values = (value for inner in walk(part).of(ast.expr) for value in self._facts.values(inner))
