@@ -9,6 +9,7 @@ no such folder (`while os.path.exists(path): ...`), or that is another where the
 from __future__ import annotations
 
 import ast
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -192,12 +193,17 @@ class _Names:
                         yield given
 
     def _counts_files(self, call: ast.Call) -> bool:
-        """`len(os.listdir(path))`, `len(runs)`."""
-        if "builtins.len" not in self._facts.called(call):
+        """`len(os.listdir(path))`, `len(runs)`; not what picks some of the files by that: their names stay."""
+        if "builtins.len" not in self._facts.called(call) or self._is_filter(call):
             return False
         named = [part for node in call.args for part in (node, *self._sources.given(node).expressions)]
         inside = (inner for part in named for inner in ast.walk(part) if isinstance(inner, ast.Call))
         return any(self._facts.called(inner) & output.LISTING for inner in inside)
+
+    def _is_filter(self, call: ast.Call) -> bool:
+        """Whether a call stands in the condition of a comprehension: `[f for f in folders if len(os.listdir(f))]`."""
+        above = (call, *self._facts.tree(call).up(call))
+        return any(isinstance(up, ast.comprehension) and node in up.ifs for node, up in itertools.pairwise(above))
 
     def _defaults(self, node: ast.expr) -> list[ast.expr]:
         """What an option of the command line is where a user does not give it."""

@@ -84,3 +84,12 @@ def test_where_data_are_looked_for_is_not_told(convert_text):
     _, result = convert_text(PROGRAM.replace("CHOSEN", looked))
 
     assert "broadcast_object_list" not in result
+
+
+def test_a_folder_that_is_picked_for_holding_something_has_its_own_name(convert_text):
+    picked = """kept = [name for name in os.listdir("runs") if len(os.listdir(os.path.join("runs", name)))]
+        path = os.path.join("runs", sorted(kept)[-1])
+        os.makedirs(path, exist_ok=True)"""
+    report, result = convert_text(PROGRAM.replace("CHOSEN", picked))
+    assert not [finding for finding in report.findings if finding.code == "MIG117"]
+    assert "broadcast_object_list([" not in result.replace("broadcast_object_list([torch.initial_seed", "")
