@@ -35,7 +35,7 @@ from migrate.programs.device.whereabouts import (
 from migrate.programs.values.takes import taken
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Sequence
 
     from migrate.analysis.facts import Facts
     from migrate.programs.loops import LoopFact
@@ -88,7 +88,7 @@ class Walk:
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             self._bind(node.target, self.of(node.value), node.value)
         elif isinstance(node, ast.AugAssign):
-            self._bind(node.target, self._together([node.target, node.value], node.value), node.value)
+            self._bind(node.target, self._met([self.of(node.target), self.of(node.value)], node.value), node.value)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             for _ in range(2):
                 self._bind(node.target, self._element(node.iter), node.iter)
@@ -158,7 +158,7 @@ class Walk:
         if isinstance(node, ast.Subscript):
             return self._item(node)
         if isinstance(node, (ast.BinOp, ast.Compare)):
-            return self._together((part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)), node)
+            return self._met([self.of(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)], node)
         if isinstance(node, ast.Name):
             return outside(self.facts, node)
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
@@ -202,9 +202,6 @@ class Walk:
         self.names = kept
         return place
 
-    def _together(self, operands: Iterable[ast.expr], node: ast.expr) -> Where:
-        return self._met([self.of(operand) for operand in operands], node)
-
     def _met(self, places: Sequence[Where], node: ast.expr) -> Where:
         """Where the result is of an operation that wants its operands on one device."""
         found = set(places)
@@ -223,7 +220,7 @@ class Walk:
 
     def _call(self, node: ast.Call) -> Where:
         given = arguments(node)
-        if taken(self.facts, node) & self.loaders:  # `next(batches)`
+        if self._takes_batch(node):
             return Where.RAW
         if is_move(self.facts, node):
             assert isinstance(node.func, ast.Attribute)
@@ -249,6 +246,10 @@ class Walk:
             self._need(node, Reason.UNSEEN)
             return Where.HOST
         return Where.UNKNOWN
+
+    def _takes_batch(self, node: ast.Call) -> bool:
+        """`next(batches)` of a loader of the loop."""
+        return bool(taken(self.facts, node) & self.loaders)
 
     def _of_library(self, node: ast.Call, names: frozenset[str], given: list[ast.expr]) -> Where:
         places = [self.of(each) for each in elements(given)]
@@ -310,12 +311,9 @@ class Walk:
         return place
 
     def _of_model(self, node: ast.Call, given: list[ast.expr]) -> Where:
-        """A model's call; what it is given unmoved beside what was moved, it wants on the CPU.
-
-        DataParallel brings everything to the device before the model sees it.
-        """
+        """A model's call; what it is given unmoved beside what was moved, it wants on the CPU."""
         places = [self.of(each) for each in given]
-        if origins(self.facts.values(node.func), Role.MODEL) & self.split:
+        if origins(self.facts.values(node.func), Role.MODEL) & self.split:  # DataParallel moves it all by itself
             self.handed += [Handed(e, place, self.loaders, node.func) for e, place in zip(given, places, strict=True)]
         elif Where.RAW in places:
             forwards = [

@@ -334,7 +334,7 @@ def called_by_name(facts: Facts, node: ast.Call) -> frozenset[str]:
     root, dot, rest = ast.unparse(node.func).partition(".")
     if not dot and hasattr(builtins, root):
         return frozenset({f"builtins.{root}"})
-    if not rest.replace(".", "").isidentifier() and rest:  # a method of what a call gave: `torch.where(a, b, c).sum()`
+    if "(" in rest:  # a method of what a call gave: `torch.where(a, b, c).sum()`
         return frozenset()
     imported = facts.once(Imported)[facts.tree(node)]
     return frozenset(f"{name}{dot}{rest}" for name in imported.get(root, ()))
