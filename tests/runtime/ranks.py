@@ -11,6 +11,7 @@ import inspect
 import multiprocessing
 import os
 import pickle
+import random
 import socket
 import sys
 import traceback
@@ -42,7 +43,7 @@ def run_ranks(
     if not is_fresh:
         context.set_forkserver_preload(PRELOADED)
     place = (inspect.getfile(function), function.__name__)
-    variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(size)}
+    variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(size)}
     processes, pipes = [], []
     for rank in range(size):
         receiver, sender = context.Pipe(duplex=False)
@@ -125,7 +126,13 @@ def _load(path: str, name: str) -> Any:
     return getattr(module, name)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def free_port() -> int:
+    """A port on which nothing listens, below those that the system gives to whoever connects: no other run takes it."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)  # the tests seed `random`
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port

@@ -8,7 +8,7 @@ import threading
 import zlib
 
 import pytest
-from ranks import _free_port
+from ranks import free_port
 
 from runtime import open_files
 from runtime.launch import child
@@ -71,7 +71,7 @@ def test_files_of_processes_that_wait_in_vain_are_written(tmp_path, monkeypatch,
     """They came to no end of their own where a collective that was given up is waited for by PyTorch."""
     monkeypatch.setenv("PYTHONPATH", str(child.__file__).rpartition("/runtime/")[0])
     (tmp_path / "script.py").write_text(textwrap.dedent(WAITS_IN_VAIN).replace("{body}", textwrap.dedent(BODIES[body])))
-    port = _free_port()
+    port = free_port()
     both = [started(tmp_path, rank, port) for rank in range(2)]
     try:
         said = [process.communicate(timeout=60) for process in both]
