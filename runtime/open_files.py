@@ -5,15 +5,28 @@ Nothing but the standard library: `launch/child.py` finds this file by its place
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import io
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 PATIENCE_S = 5.0  # for one file of a process that has failed: a thread that will not come back may hold its lock
 STUCK_AT_MOST = 3  # files that are given up; what is left then is lost, since the process is to end
+
+
+def end_process(status: int, patience_s: float = PATIENCE_S) -> NoReturn:
+    """End this process with its exit handlers run and all that it wrote in its files, and nothing torn down."""
+    atexit._run_exitfuncs()  # noqa: SLF001 - what the interpreter runs next
+    write_open_files(patience_s)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or replaced by the script
+            stream.flush()
+    os._exit(status)
 
 
 def write_open_files(patience_s: float = PATIENCE_S, *, is_last: bool = True) -> None:

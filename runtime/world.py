@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +15,7 @@ import torch.distributed as dist
 from runtime.devices import HOST_BACKEND, Device, reached_by
 from runtime.errors import WorldError
 from runtime.handlers import InitProcessGroupKwargs
-from runtime.open_files import write_open_files
+from runtime.open_files import end_process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,12 +134,7 @@ def end_at_once() -> None:
     """End the process, with its exit handlers, where it would otherwise wait for a collective that it has given up."""
     if _unfinished:
         atexit.unregister(_end_given_up)
-        atexit._run_exitfuncs()  # noqa: SLF001  what the interpreter runs next
-        write_open_files()
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or replaced by the script
-                stream.flush()
-        os._exit(1)
+        end_process(1)
 
 
 def leave() -> None:

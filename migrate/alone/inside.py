@@ -17,6 +17,7 @@ from migrate.analysis.syntax import LOOPS
 from migrate.analysis.units import Function
 from migrate.programs.loops import Loops
 from migrate.programs.marker import ACCELERATOR
+from migrate.programs.reach.callees import on_all_ways
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.reach.unused import Unused
 
@@ -67,7 +68,7 @@ class Insides:
             return inner
         if not self._flow.reaches_loss(use.node, use.unit):
             return inner
-        return Inner(True, False, self._trains(use.node, use.unit, {}))
+        return Inner(True, False, self._trains(use.node))
 
     @cached_property
     def _flow(self) -> Flow:
@@ -124,7 +125,7 @@ class Insides:
             return Inner(False, True, False)
         callers = facts.callers(unit)
         if is_inside_model(facts, unit):
-            is_trained = all(self._is_called_in_training(c) or self._trains(c.node, c.caller, {}) for c in callers)
+            is_trained = all(self._is_called_in_training(c) or self._trains(c.node) for c in callers)
             return Inner(True, False, bool(callers) and is_trained)
         if self._may_be_called_unseen(unit):
             return Inner(True, True, False)
@@ -158,19 +159,18 @@ class Insides:
         units = (u for u in self._world.facts.functions if not isinstance(u.node, ast.Lambda))
         return {unit: frozenset(_named(unit.node)) for unit in units if not self._world.facts.was_run(unit)}
 
-    def _trains(self, call: ast.Call, unit: Unit, known: dict[Unit, bool]) -> bool:
-        """Whether only a training loop comes to a call; `known`: what was found of the functions that lead to it."""
+    def _trains(self, call: ast.Call) -> bool:
+        """Whether only a training loop comes to a call; recursion adds nothing."""
+        return on_all_ways(self._world.facts, call, self._is_in_training, again=True)
+
+    def _is_in_training(self, call: ast.AST) -> bool | None:
+        """Whether a call stands in a training loop, or in a model that is only trained; None: its callers say."""
         facts = self._world.facts
+        unit = facts.unit(call)
         if isinstance(unit, Function) and is_inside_model(facts, unit):
             return self._of(unit).is_trained
         around = next((above for above in facts.tree(call).up(call) if above in self._loops), None)
-        if around is not None:
-            return self._loops[around]
-        if unit not in known:
-            known[unit] = True  # recursion adds nothing
-            callers = facts.callers(unit) if isinstance(unit, Function) else []
-            known[unit] = bool(callers) and all(self._trains(c.node, c.caller, known) for c in callers)
-        return known[unit]
+        return self._loops[around] if around is not None else None
 
     @cached_property
     def _loops(self) -> dict[ast.AST, bool]:

@@ -12,8 +12,6 @@ current one, decides what `import` finds.
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import importlib.util
 import io
 import json
@@ -24,6 +22,7 @@ import threading
 import time
 import traceback
 import types
+from collections.abc import Callable
 from importlib.abc import InspectLoader
 from typing import NoReturn
 
@@ -66,12 +65,7 @@ def _leave(status: object) -> NoReturn:
     std::terminate (SIGABRT) after all their work is done.
     """
     threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - joins the script's threads, as at any end
-    atexit._run_exitfuncs()  # noqa: SLF001 - what the interpreter runs next
-    _open_files.write_open_files(_PATIENCE_S)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or replaced by the script
-            stream.flush()
-    os._exit(status & 0xFF if isinstance(status, int) else int(status is not None))
+    _end_process(status & 0xFF if isinstance(status, int) else int(status is not None), _PATIENCE_S)
 
 
 def _beside_the_package(name: str) -> types.ModuleType:
@@ -182,7 +176,8 @@ def _note(text: str, *, message: str, status: int, follows: bool = False) -> boo
     return True
 
 
-_open_files = _beside_the_package("open_files")  # before the script decides what an import finds
+# Before the script decides what an import finds.
+_end_process: Callable[[int, float], NoReturn] = _beside_the_package("open_files").end_process
 
 if __name__ == "__main__":
     main()

@@ -12,7 +12,6 @@ import multiprocessing
 import os
 import pickle
 import random
-import socket
 import sys
 import traceback
 import warnings
@@ -20,6 +19,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
+
+from runtime.launch.machine import port_is_free
 
 TIMEOUT_S = 120
 #: An optimizer imports torch._dynamo, which takes longer than most of these trainings.
@@ -128,11 +129,7 @@ def _load(path: str, name: str) -> Any:
 
 def free_port() -> int:
     """A port on which nothing listens, below those that the system gives to whoever connects: no other run takes it."""
-    while True:
-        port = random.SystemRandom().randrange(20_000, 32_000)  # the tests seed `random`
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
+    drawn = random.SystemRandom()  # the tests seed `random`
+    while not port_is_free(port := drawn.randrange(20_000, 32_000)):
+        pass
+    return port

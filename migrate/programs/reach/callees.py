@@ -78,10 +78,11 @@ def upwards(facts: Facts, node: ast.AST, passes: Callable[[ast.AST], bool] = lam
             waiting += reversed([call.node for call in facts.callers(unit)])
 
 
-def on_all_ways(facts: Facts, node: ast.AST, said: Callable[[ast.AST], bool | None]) -> bool:
+def on_all_ways(facts: Facts, node: ast.AST, said: Callable[[ast.AST], bool | None], *, again: bool = False) -> bool:
     """Whether each way up from a node comes to a place of which `said` says yes; None: it is asked further up.
 
-    A way that comes back to where it was, or to what nobody calls, says no. Each function is looked at once.
+    A way that comes to what nobody calls says no; one that comes back to where it was says `again`. Each function is
+    looked at once.
     """
     known: dict[Unit, bool] = {}
 
@@ -90,7 +91,7 @@ def on_all_ways(facts: Facts, node: ast.AST, said: Callable[[ast.AST], bool | No
             return answer
         unit = facts.unit(here)
         if unit not in known:
-            known[unit] = False
+            known[unit] = again
             calls = facts.callers(unit) if isinstance(unit, Function) else ()
             known[unit] = bool(calls) and all(holds(call.node) for call in calls)
         return known[unit]
