@@ -68,24 +68,24 @@ def _without(origins: _Origins, groups: Iterator[_Origins]) -> _Origins:
 def _kept(state: State, unit: Function, here: Values) -> Iterator[_Origins]:
     """Where that was made which a call can give though another left it: in an object, a class, a default, a name."""
     remembered = state.agenda.remembered
-    yield remembered((id(unit), _REACH), partial(_of_reach, state, unit))
+    yield from remembered((id(unit), _REACH), partial(_of_reach, state, unit))
     for value in here:  # what an object keeps may come out of any of its methods
         if value.role is Role.INSTANCE and value.origin is not None:
-            yield remembered((value.origin, _REACH), partial(_of_object, state, value))
+            yield from remembered((value.origin, _REACH), partial(_of_object, state, value))
         if isinstance(value.unit, Class):
-            yield remembered((id(value.unit), _REACH), partial(_of_class, state, value.unit))
+            yield from remembered((id(value.unit), _REACH), partial(_of_class, state, value.unit))
 
 
-def _of_reach(state: State, unit: Function) -> _Origins:
-    return set().union(*_origins(state, frozenset(_within_reach(state, unit, _DEEPEST))))
+def _of_reach(state: State, unit: Function) -> tuple[_Origins, ...]:
+    return tuple(_origins(state, frozenset(_within_reach(state, unit, _DEEPEST))))
 
 
-def _of_object(state: State, value: Value) -> _Origins:
-    return set().union(*_origins(state, everything(state, value)))
+def _of_object(state: State, value: Value) -> tuple[_Origins, ...]:
+    return tuple(_origins(state, everything(state, value)))
 
 
-def _of_class(state: State, cls: Class) -> _Origins:
-    return set().union(*_origins(state, _attributes(state, cls)))
+def _of_class(state: State, cls: Class) -> tuple[_Origins, ...]:
+    return tuple(_origins(state, _attributes(state, cls)))
 
 
 def of_unpacked(state: State, target: ast.expr, share: Values, frame: Frame) -> Values:
