@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from migrate.report.model import Change, Report
 
 
+BOM = "\ufeff"
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What is shown of a text."""
@@ -97,6 +100,6 @@ def _encoded(text: str) -> bytes:
     content = text.encode(errors="surrogatepass")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-        return text.encode(encoding)
+        return text.removeprefix(BOM).encode(encoding)
     except (SyntaxError, UnicodeEncodeError):
         return content  # what is wrong with it is said by the parser

@@ -15,15 +15,17 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from migrate import __version__
 from migrate.errors import MigrateError
-from migrate.lsp.program import converted, found
+from migrate.lsp.program import BOM, converted, found
 from migrate.report.model import Kind
 from migrate.report.pieces import pieces
 from migrate.report.place import region
 from migrate.report.severity import Severity, severity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from pygls.workspace import TextDocument
 
     from migrate.report.model import Change, Finding, Report
 
@@ -41,14 +43,24 @@ class Server(LanguageServer):
     """The server, with the lines from which a conversion can be asked for: by document, first and last, 0-based."""
 
     def __init__(self) -> None:
-        super().__init__("migrate", __version__)
+        # Changes come as whole texts: what pygls takes for the ends of lines (form feeds, U+2028) is more than what
+        # editors do, so a part of a text would be put in another place.
+        super().__init__("migrate", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
         self.places: dict[str, list[tuple[int, int]]] = {}
 
     @property
+    def documents(self) -> Sequence[TextDocument]:
+        """What the editor has open; the workspace's own keys are no URIs: blanks and such are not escaped in them."""
+        return list(self.workspace.text_documents.values())
+
+    @property
     def texts(self) -> Mapping[str, str]:
-        """What the editor has open, by path."""
-        open_now = self.workspace.text_documents
-        return {path: each.source for uri, each in open_now.items() if (path := _path(uri)) is not None}
+        """The texts that the editor has open, by path."""
+        return {path: each.source for each in self.documents if (path := _path(each.uri)) is not None}
+
+    def document(self, uri: str) -> TextDocument | None:
+        """An open document."""
+        return next((each for each in self.documents if each.uri == uri), None)
 
     def units(self, text: str) -> int:
         """How long a text is, as the editor counts."""
@@ -80,8 +92,8 @@ def opened(server: Server, params: types.DidOpenTextDocumentParams) -> None:
 @SERVER.feature(types.TEXT_DOCUMENT_DID_SAVE)
 def saved(server: Server, params: types.DidSaveTextDocumentParams) -> None:
     """A document was saved: others may import it."""
-    for uri in list(server.workspace.text_documents):
-        show(server, uri)
+    for document in server.documents:
+        show(server, document.uri)
 
 
 @SERVER.feature(types.TEXT_DOCUMENT_DID_CHANGE)
@@ -89,7 +101,7 @@ async def changed(server: Server, params: types.DidChangeTextDocumentParams) -> 
     """A document was changed; whoever goes on typing is not waited for."""
     uri = params.text_document.uri
     await asyncio.sleep(DELAY_S)
-    document = server.workspace.text_documents.get(uri)
+    document = server.document(uri)
     if document is not None and document.version == params.text_document.version:
         show(server, uri)
 
@@ -102,8 +114,8 @@ def closed(server: Server, params: types.DidCloseTextDocumentParams) -> None:
 
 def show(server: Server, uri: str) -> None:
     """Publish what is found in a document."""
-    path = _path(uri)
-    if path is None:
+    path, document = _path(uri), server.document(uri)
+    if path is None or document is None:
         return
     try:
         shown = found(path, server.texts)
@@ -113,8 +125,7 @@ def show(server: Server, uri: str) -> None:
         return
     server.places[uri] = [(first - 1, last - 1) for first, last in shown.convertible]
     told = [_diagnostic(server, finding, shown.report) for finding in shown.findings]
-    version = server.workspace.text_documents[uri].version
-    server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, told, version))
+    server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, told, document.version))
 
 
 def wipe(server: Server, uri: str) -> None:
@@ -159,8 +170,8 @@ def resolved(server: Server, action: types.CodeAction) -> types.CodeAction:
     data = action.data
     uri = data["uri"] if isinstance(data, dict) else ""
     path = _path(uri)
-    if path is None:
-        return action
+    if path is None or server.document(uri) is None:
+        return action  # it was closed meanwhile
     try:
         changes, report = converted(path, server.texts)
     except MigrateError as error:
@@ -176,7 +187,7 @@ def resolved(server: Server, action: types.CodeAction) -> types.CodeAction:
 
 def _uri(server: Server, real: Path, path: str, uri: str) -> str:
     """The document of a file, under the name that the editor has for it."""
-    known = {opened: each for each in server.workspace.text_documents if (opened := _path(each)) is not None}
+    known = {opened: each.uri for each in server.documents if (opened := _path(each.uri)) is not None}
     known[path] = uri
     made = next((each for opened, each in known.items() if _is_same(opened, real)), None)
     return made or from_fs_path(str(real)) or real.as_uri()
@@ -191,11 +202,14 @@ def _is_same(opened: str, real: Path) -> bool:
 
 def _edit(server: Server, changes: Mapping[str, Change]) -> types.WorkspaceEdit:
     """The edits of documents; an editor that can sees to it that they are for the text that they were made of."""
-    edits = {uri: [_text_edit(server, *place) for place in _replaced(change)] for uri, change in changes.items()}
+    edits = {
+        uri: [_text_edit(server, *place) for place in _replaced(change, _hidden(server, uri))]
+        for uri, change in changes.items()
+    }
     asks = server.client_capabilities.workspace
     if not (asks and asks.workspace_edit and asks.workspace_edit.document_changes):
         return types.WorkspaceEdit(changes=edits)
-    versions = {uri: each.version for uri, each in server.workspace.text_documents.items()}
+    versions = {each.uri: each.version for each in server.documents}
     return types.WorkspaceEdit(
         document_changes=[
             types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri, versions.get(uri)), list(made))
@@ -204,10 +218,16 @@ def _edit(server: Server, changes: Mapping[str, Change]) -> types.WorkspaceEdit:
     )
 
 
-def _replaced(change: Change) -> list[tuple[int, int, str, str]]:
+def _hidden(server: Server, uri: str) -> str:
+    """What a file may begin with and an editor does not count: a byte order mark, but for editors that say it."""
+    document = server.document(uri)
+    return "" if document is not None and document.source.startswith(BOM) else BOM
+
+
+def _replaced(change: Change, hidden: str) -> list[tuple[int, int, str, str]]:
     """First and last line (0-based) that are replaced, what stands in the last one, and the new text."""
     return [
-        (each.first - 1, each.last - 1, each.old.rpartition("\n")[2].lstrip("\ufeff"), each.text.lstrip("\ufeff"))
+        (each.first - 1, each.last - 1, each.old.rpartition("\n")[2].lstrip(hidden), each.text.lstrip(hidden))
         for each in pieces(change)
     ]
 

@@ -42,6 +42,10 @@ ALONE = SCRIPT.replace("from engine import fit\n\n", "").replace(
 )
 
 
+#: A program whose first line changes.
+SHOWN = f"print(0); {ALONE}"
+
+
 class Editor:
     """An editor with some documents open."""
 
@@ -84,6 +88,7 @@ class Editor:
         made = await self.client.initialize_async(types.InitializeParams(asks, root_uri=self.folder.as_uri()))
         self.client.initialized(types.InitializedParams())
         assert made.server_info.name == "migrate"
+        self.capabilities = made.capabilities
         assert list(made.capabilities.code_action_provider.code_action_kinds) == ["refactor.rewrite"]
 
     async def stop(self):
@@ -208,6 +213,59 @@ def test_a_program_of_two_files_is_converted_whole(tmp_path):
         assert {uri.rpartition("/")[2] for uri in action.edit.changes} == set(expected)
         for name, text in (("train.py", SCRIPT), ("engine.py", ENGINE)):
             assert applied(text, action.edit.changes[editor.uri(name)]) == expected[name]
+        await editor.stop()
+
+    session(work)
+
+
+@pytest.mark.parametrize("name", ["my train.py", "größer.py", "a%20b.py", "100% #1?.py"])
+def test_a_name_that_is_escaped_in_its_uri_is_one_like_any_other(tmp_path, name):
+    async def work():
+        editor = Editor(tmp_path)
+        await editor.start()
+        (told,) = await editor.open(name, ALONE)
+        assert told.code == "MIG001"
+        await editor.type(name, ALONE + "# more\n")
+        assert len(await editor.told(name)) == 1
+        (action,) = await editor.actions(name, told.range.start.line)
+        action = await editor.client.code_action_resolve_async(action)
+        (made,) = action.edit.document_changes
+        assert (made.text_document.uri, made.text_document.version) == (editor.uri(name), 2)
+        document = types.TextDocumentIdentifier(editor.uri(name))
+        editor.client.text_document_did_save(types.DidSaveTextDocumentParams(document))
+        assert len(await editor.told(name)) == 1
+        await editor.stop()
+
+    session(work)
+
+
+def test_an_editor_that_says_the_byte_order_mark_gets_its_conversion(tmp_path):
+    expected = wanted(tmp_path, {"train.py": "\ufeff" + SHOWN})["train.py"]
+
+    async def work():
+        editor = Editor(tmp_path)
+        await editor.start(waits=False)
+        (told,) = await editor.open("train.py", "\ufeff" + SHOWN)
+        (action,) = await editor.actions("train.py", told.range.start.line)
+        assert applied("\ufeff" + SHOWN, action.edit.changes[editor.uri("train.py")]) == expected
+        await editor.stop()
+
+    session(work)
+
+
+def test_changes_come_as_whole_texts(tmp_path):
+    """Lines are not counted alike by editors and by Python: a part of a text would land somewhere else."""
+
+    async def work():
+        editor = Editor(tmp_path)
+        await editor.start()
+        assert editor.capabilities.text_document_sync.change == types.TextDocumentSyncKind.Full
+        await editor.open("train.py", ALONE)
+        (action,) = await editor.actions("train.py", 7)
+        gone = types.TextDocumentIdentifier(editor.uri("train.py"))
+        editor.client.text_document_did_close(types.DidCloseTextDocumentParams(gone))
+        action = await editor.client.code_action_resolve_async(action)  # of what was closed meanwhile
+        assert action.edit is None
         await editor.stop()
 
     session(work)
