@@ -86,7 +86,9 @@ class _Start:
         self._region = region
         self._roles = roles
         self._statements = region.statements
-        self._reach = reached(mentioned(self._statements) | self._classes({view.accelerator, *view.devices}), view.uses)
+        self._reach = reached(
+            mentioned(self._statements) | self._view.classes({view.accelerator, *view.devices}), view.uses
+        )
         self._check()
         self._check_sent(opened(self._above(), self._read(), roles) or begun(self._above(), self._reach, view.modules))
         moved, counted = self._brought(), self._counted_again()
@@ -114,6 +116,8 @@ class _Start:
             *(line for one in results for line in self._loaded(one)),
             *ending,
         ]
+        if lines[-1] in {self._trains_on(one) for one in results} and self._view.ends_cell(self._region):
+            lines[-1] += ";"  # else the notebook shows the model, which train() gives
         return first, last, lines
 
     def _showing(self, body: list[str], given: str, names: str) -> tuple[list[str], str, str, list[str]]:
@@ -266,7 +270,7 @@ class _Start:
         changed = touched(own) | changed_by_part(own)
         for name, node in definitions.items():
             changed |= (touched([node]) | changed_by_part([node])) & self._view.uses[name]
-        read = needed(later, self._view.uses) & changed
+        read = (needed(later, self._view.uses) & changed) | self._trained()
         apart = {
             *self._view.definitions,
             *self._view.bound_to_processes.names,
@@ -292,6 +296,11 @@ class _Start:
             what = f"later cells read {listed}, and Accelerate's {LAUNCHER} gives nothing back"
             raise self._refused(what, "Use --target runtime, or save it in this cell and load it in the later ones.")
         return found
+
+    def _trained(self) -> set[str]:
+        """The models that it trains: a cell that is not written yet may read them. Accelerate gives nothing back."""
+        used = self._prepared().keys() & self._reach if self._trains() and self._view.package == "runtime" else set()
+        return {name for name in used if Role.MODEL in self._roles(name) and self._has_state(name)}
 
     def _unchanged(self, read: Collection[str]) -> set[str]:
         """The containers of what is prepared: the notebook's own hold what they did, and nothing more, below."""
@@ -340,11 +349,13 @@ class _Start:
         if not self._has_state(name):
             return []
         state, *others = self._received(name)
-        lines = [f"{name}.load_state_dict({state})"]
-        if others:
-            lines.append(f"{name}.train({others[0]})")
+        lines = [f"{name}.load_state_dict({state})", *([self._trains_on(name)] if others else [])]
         given = zip(self._attributes(name), others[1:], strict=True)
         return [*lines, *(f"{name}.{attribute} = {one}" for attribute, one in given)]
+
+    def _trains_on(self, name: str) -> str:
+        """The line by which a model gets its mode."""
+        return f"{name}.train({self._free(f'{name}_training')})"
 
     # --- what stands in the way -------------------------------------------------------------------------------------
 
@@ -356,7 +367,7 @@ class _Start:
         if any(self._view.mark in line for line in text.of(first_line(first), last_line(last))):
             raise self._refused("a line of IPython stands among what several processes run", _APART)
         needing = self._view.bound_to_processes
-        if found := {name for name in needing.names | needing.models if self._is_class(name)}:
+        if found := {name for name in needing.names | needing.models if self._view.is_class(name)}:
             what = f"methods of {min(found)} use the accelerator, which is there in the function only"
             raise self._refused(what, "Hand the accelerator to them, or convert without --notebook-launcher.")
         if found := self._reach & _OF_THE_KERNEL:
@@ -378,13 +389,6 @@ class _Start:
         if found is not None:
             node, name = found
             raise self._refused(f"`{name}` writes with what one process has opened", _OPENED, node)
-
-    def _classes(self, names: Collection[str]) -> set[str]:
-        """The classes that use one of some names, in a method at least: who has objects of them is not seen."""
-        return {name for name in self._view.uses if self._is_class(name) and self._view.uses[name] & {*names}}
-
-    def _is_class(self, name: str) -> bool:
-        return isinstance(self._view.definitions.get(name), ast.ClassDef)
 
     def _enters(self, node: ast.AST) -> bool:
         """Whether some code is a loop, or a call of a function that needs the accelerator."""

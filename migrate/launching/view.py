@@ -18,7 +18,7 @@ from migrate.launching.refusal import NotStarted
 from migrate.launching.text import INDENT, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from migrate.launching.methods import Needing
 
@@ -270,6 +270,18 @@ class View:
         """The statements below a region."""
         last = first_line(region.statements[-1])
         return [node for node in self.cells if first_line(node) > last]
+
+    def ends_cell(self, region: Region) -> bool:
+        """Whether nothing stands below a region in its cell."""
+        return all(self.cells[node] != region.cell for node in self.after(region))
+
+    def is_class(self, name: str) -> bool:
+        """Whether a name is that of a class of the notebook."""
+        return isinstance(self.definitions.get(name), ast.ClassDef)
+
+    def classes(self, names: Collection[str]) -> set[str]:
+        """The classes that use one of some names, in a method at least: who has objects of them is not seen."""
+        return {name for name in self.uses if self.is_class(name) and self.uses[name] & {*names}}
 
     def shares_a_line(self, node: ast.stmt) -> bool:
         """Whether another statement stands on the first or the last line of one."""
