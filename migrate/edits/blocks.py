@@ -7,12 +7,14 @@ was there, becomes a list of statements and the comments at the block's end.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, cast
 
 import libcst as cst
 
 from migrate.edits.edit import Branch, Fold, Insert, Remove, Replace, Special, Unwrap, Wrap
 from migrate.edits.layout import Gap, Layout, Mark, New
+from migrate.edits.pages import is_blank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
     Lines = tuple[cst.EmptyLine, ...]
 
-LAYOUT: Layout[cst.EmptyLine, Any] = Layout(lambda line: line.comment is None, lambda: cst.EmptyLine(indent=False))
+
+LAYOUT: Layout[cst.EmptyLine, Any] = Layout(is_blank, lambda: cst.EmptyLine(indent=False))
 PLACEHOLDER = "HOLE_{name}_"
 
 
@@ -369,8 +372,7 @@ def as_lines(trailing: cst.TrailingWhitespace) -> Lines:
 
 
 def _trimmed(lines: Sequence[cst.EmptyLine]) -> Lines:
-    first = next((n for n, line in enumerate(lines) if line.comment), len(lines))
-    return tuple(lines[first:])
+    return tuple(dropwhile(lambda line: line.comment is None, lines))
 
 
 def _put(arranged: Sequence[Any], out: list[Statement]) -> list[cst.EmptyLine]:

@@ -166,6 +166,11 @@ TABLE = {
         [("remove", "b", {})],
         "a = 1\n\n# end\n",
     ),
+    "a page begins where it began": (
+        "a = 1\n\n\f\nb = 2\n\f\n# c\nc = 3\n",
+        [("insert_before", "b", {"code": "NEW", "spaced": True}), ("insert_before", "c", {"code": "TWO"})],
+        "a = 1\n\n\f\nNEW\n\nb = 2\n\f\nTWO\n# c\nc = 3\n",
+    ),
     "no final newline": ("a = 1\nb = 2", [("insert_after", "b", {"code": "NEW"})], "a = 1\nb = 2\nNEW"),
     "several lines": (
         "for a in b:\n  c()\n",
