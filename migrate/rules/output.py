@@ -164,6 +164,8 @@ def _download(conversion: Conversion, draft: Draft) -> None:
     for kept in caches(conversion).runs:
         if not any(id(inner) in done for statement in kept for inner in ast.walk(statement)):
             draft.wrap_block(kept, f"with {conversion.access.name(kept[0])}.main_process_first()")
+    for statement in caches(conversion).late:
+        draft.note(statement, "a process that is late finds this file half written", "make it on one process first")
     for call in found.at_once:
         draft.note(call, "every process downloads this at the same time", "download it once before the first run")
 
@@ -287,8 +289,9 @@ def _make(conversion: Conversion, draft: Draft, said: Speech) -> None:
 
 def _asked_together(conversion: Conversion) -> Iterator[ast.stmt]:
     """What all have asked for before it is made, where they do not come one after the other anyway."""
-    kept = caches(conversion).inside
-    return (statement for statement in asked_before(conversion) if statement not in kept)
+    kept = caches(conversion)
+    yield from (statement for statement in asked_before(conversion) if statement not in kept.inside)
+    yield from kept.asked
 
 
 _MKDIR = "os.mkdir"

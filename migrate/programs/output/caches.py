@@ -1,9 +1,11 @@
-"""What a program makes once and keeps in a file: `if os.path.exists(path): load it, else make it and save it`; or
-fetches: `if not os.path.exists(path): urlretrieve(url, path)`.
+"""What a program makes once and keeps in a file: `if os.path.exists(path): load it, else make it and save it`, or
+`try: load it, except FileNotFoundError: make it and save it`; or fetches: `if not os.path.exists(path):
+urlretrieve(url, path)`.
 
 A process that comes late finds the file while another one writes it. So the main process goes first: it makes what is
-not there, and the others find it done. What is made for each sample, or with random numbers, is left as it is: not
-all processes come to it as often, or they would no longer draw alike.
+not there, and the others find it done. What is made with random numbers all make, or they would no longer draw alike:
+all have looked for the file before one writes it. What is made for each sample is left as it is: not all processes
+come to it as often.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.analysis.known.output import FETCHES, UNPACKS
-from migrate.analysis.syntax import arguments, is_docstring, walk
+from migrate.analysis.known.output import FETCHES, OPENS, PATHS, READERS, UNPACKS
+from migrate.analysis.syntax import argument_at, arguments, is_docstring, walk
 from migrate.analysis.units import Function
 from migrate.programs.chance.calls import is_draw
 from migrate.programs.chance.splits import EACH
@@ -42,6 +44,7 @@ _IS_FILE = frozenset({"os.path.exists", "os.path.isfile", "pathlib.Path.exists",
 _IS_FILE_METHODS = frozenset({"exists", "is_file"})
 _LISTING = frozenset({"glob.glob", "glob.iglob", "os.listdir", "os.scandir", "os.walk"})
 _LISTING_METHODS = frozenset({"glob", "rglob", "iterdir"})
+_READS = READERS | OPENS
 _DEEPEST = 4
 
 
@@ -51,10 +54,21 @@ class Caches:
 
     runs: tuple[Run, ...]
     inside: frozenset[ast.AST]
+    asked: tuple[ast.stmt, ...] = ()  # these write what all make, once all have looked for it
+    late: tuple[ast.stmt, ...] = ()  # these do so where nothing can hold the main process back
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Statements that load what a file holds, or make and save it."""
+
+    run: Run
+    writes: ast.stmt | None = None  # what saves it
+    is_loaded: bool = True  # there, and not below
 
 
 def caches(conversion: Conversion) -> Caches:
-    """What a program keeps in files, where all processes can come to it one after the other."""
+    """What a program keeps in files, where all processes can come to it one after the other, or ask for it together."""
     found = list(_kept(conversion))
     if not found:
         return Caches((), frozenset())
@@ -62,25 +76,55 @@ def caches(conversion: Conversion) -> Caches:
     turns = _Turns(conversion)
     runs: dict[Run, None] = {}
     inside: set[ast.AST] = set()
-    for run, unit in found:
-        if spots := turns.at(run, unit, _DEEPEST):
+    asked: dict[ast.stmt, None] = {}
+    late: dict[ast.stmt, None] = {}
+    for kept, unit in found:
+        if kept.is_loaded and (spots := turns.at(kept.run, unit, _DEEPEST)):
             runs.update(dict.fromkeys(spots))
-            inside.update(node for statement in run for node in ast.walk(statement))
-    return Caches(tuple(runs), frozenset(inside))
+            inside.update(node for statement in kept.run for node in ast.walk(statement))
+        elif kept.writes is not None and turns.is_drawn(kept.run):
+            (asked if turns.can_ask(kept.writes, unit) else late)[kept.writes] = None
+    return Caches(tuple(runs), frozenset(inside), tuple(asked), tuple(late))
 
 
-def _kept(conversion: Conversion) -> Iterator[tuple[Run, Unit]]:
-    """The statements that load what a file holds, or make and save it."""
+def _kept(conversion: Conversion) -> Iterator[tuple[_Kept, Unit]]:
+    """What a program makes once and keeps, or fetches."""
     facts = conversion.facts
     each = reached(facts, (unit for unit in facts.functions if unit.name in EACH))
     units = {*conversion.units, *(use.unit for use in uses_reached(facts, conversion.speaking_uses))} - each
     for unit in facts.units:
-        for node in facts.own(unit).of(ast.If) if unit in units and facts.is_editable(unit) else ():
-            if (run := _run(conversion, node)) is not None:
-                yield run, unit
+        own = facts.own(unit) if unit in units and facts.is_editable(unit) else ()
+        for node in own:
+            kept = _run(conversion, node) if isinstance(node, ast.If) else None
+            kept = _tried(conversion, node) if isinstance(node, ast.Try) else kept
+            if kept is not None:
+                yield kept, unit
 
 
-def _run(conversion: Conversion, branch: ast.If) -> Run | None:
+def _tried(conversion: Conversion, node: ast.Try) -> _Kept | None:
+    """`try: x = load(path)` with `except FileNotFoundError:` that makes and saves it."""
+    paths = _read(conversion, node.body) if node.handlers else set()
+    if not paths or _writer(conversion, node.body, paths) is not None:
+        return None
+    writers = (_writer(conversion, handler.body, paths) for handler in node.handlers)
+    writes = next((found for found in writers if found is not None), None)
+    return _Kept((node,), writes) if writes is not None else None
+
+
+def _read(conversion: Conversion, block: Sequence[ast.stmt]) -> set[str]:
+    """The files that statements read, or that they hand to functions of the project which read."""
+    facts, found = conversion.facts, set[str]()
+    for call in _calls(block):
+        inner = (n for unit in reached(facts, facts.targets(call)) for n in facts.own(unit) if isinstance(n, ast.Call))
+        if facts.called(call) & _READS:
+            path = argument_at(call, 0, *PATHS)
+            found |= {ast.unparse(path)} if path is not None else set()
+        elif any(facts.called(each) & _READS for each in inner):
+            found |= {ast.unparse(given) for given in arguments(call)}
+    return found
+
+
+def _run(conversion: Conversion, branch: ast.If) -> _Kept | None:
     """The branch, with what follows it where that makes and saves what is not there."""
     asked, is_there = _asked(conversion, branch.test)
     if asked is None:
@@ -90,11 +134,12 @@ def _run(conversion: Conversion, branch: ast.If) -> Run | None:
         return None  # all must have asked before it is made
     paths = _made_of(conversion, branch, ast.unparse(asked))
     if _fetches(conversion, missing, paths, asked):
-        return (branch,)
-    if not _names(there, paths):
+        return _Kept((branch,))
+    if not _names(there, paths) and there:
         return None
     if missing:
-        return (branch,) if _writes(conversion, missing, paths) else None
+        writes = _writer(conversion, missing, paths)
+        return _Kept((branch,), writes, is_loaded=bool(there)) if writes is not None else None
     block = conversion.facts.tree(branch).block(branch)
     rest = block[block.index(branch) + 1 :]
     if not isinstance(there[-1], ast.Return):
@@ -102,10 +147,10 @@ def _run(conversion: Conversion, branch: ast.If) -> Run | None:
     making = (
         n
         for n, statement in enumerate(rest)
-        if _writes(conversion, [statement], paths) or _brings(conversion, _calls([statement]))
+        if _writes(conversion, statement, paths) or _brings(conversion, _calls([statement]))
     )
     last = next(making, None)
-    return (branch, *rest[: last + 1]) if last is not None else None
+    return _Kept((branch, *rest[: last + 1]), rest[last]) if last is not None else None
 
 
 def _fetches(conversion: Conversion, missing: Sequence[ast.stmt], paths: Collection[str], asked: ast.expr) -> bool:
@@ -190,10 +235,15 @@ def _names(parts: Sequence[ast.AST], paths: Collection[str]) -> bool:
     return any(ast.unparse(n) in paths for part in parts for n in walk(part).of(ast.expr))
 
 
-def _writes(conversion: Conversion, block: Sequence[ast.stmt], paths: Collection[str]) -> bool:
-    """Whether statements write the file, or hand its path to a function of the project that writes."""
+def _writer(conversion: Conversion, block: Sequence[ast.stmt], paths: Collection[str]) -> ast.stmt | None:
+    """The statement that writes the file."""
+    return next((statement for statement in block if _writes(conversion, statement, paths)), None)
+
+
+def _writes(conversion: Conversion, statement: ast.stmt, paths: Collection[str]) -> bool:
+    """Whether a statement writes the file, or hands its path to a function of the project that writes."""
     facts, outputs = conversion.facts, conversion.facts.once(Outputs)
-    for call in _calls(block):
+    for call in _calls([statement]):
         if not _names(arguments(call), paths):
             continue
         inner = (n for unit in reached(facts, facts.targets(call)) for n in facts.own(unit))
@@ -212,7 +262,7 @@ class _Turns:
     def at(self, run: Run, unit: Unit, depth: int) -> list[Run]:
         """The statements to take turns at: these, or those that call their function; empty: not everywhere."""
         conversion = self._conversion
-        if not self._is_alike(run):
+        if any(_draws(conversion, statement) for statement in run) or not self._is_alike(run):
             return []
         if conversion.access.has(unit) and not _is_of_data(conversion, unit):
             return [run] if conversion.has_accelerator_at(run[0]) else []
@@ -225,12 +275,23 @@ class _Turns:
         can_reach = unit.owner is None and conversion.access.can_reach(run[0])
         return [run] if can_reach else []
 
+    def is_drawn(self, run: Run) -> bool:
+        """Whether what is kept is made with random numbers, which all processes draw."""
+        return any(_draws(self._conversion, statement) for statement in run) and self._is_alike(run)
+
+    def can_ask(self, writes: ast.stmt, unit: Unit) -> bool:
+        """Whether all processes can wait for one another above a statement."""
+        conversion = self._conversion
+        if _is_of_data(conversion, unit) or not conversion.has_accelerator_at(writes):
+            return False
+        return conversion.access.has(unit) or conversion.access.can_reach(writes)
+
     def _is_alike(self, run: Run) -> bool:
         """Whether all processes come to statements as often, and do nothing together in them."""
         conversion, first = self._conversion, run[0]
-        if any(reaches_model(conversion, statement) or _draws(conversion, statement) for statement in run):
+        if any(reaches_model(conversion, statement) for statement in run):
             return False
-        if not isinstance(first, (ast.If, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
+        if not isinstance(first, (ast.If, ast.Try, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
             return False
         return self._is_of_all(first) and self._is_called_by_all(conversion.facts.unit(first), set())
 

@@ -135,6 +135,42 @@ def load(path, overwrite):
         CALL,
         FIRST + "        if os.path.exists(path):\n            return torch.load(path, weights_only=False)\n",
     ),
+    "it is tried": (
+        """
+def load(path, overwrite):
+    try:
+        x = torch.load(path)
+    except FileNotFoundError:
+        x = torch.ones(24, 2)
+        torch.save(x, path)
+    return TensorDataset(x, x.sum(dim=1, keepdim=True))
+""",
+        CALL,
+        FIRST + "        try:\n            x = torch.load(path)\n",
+    ),
+    "it is tried by functions": (
+        """
+def read(path):
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+def keep(x, path):
+    with open(path, "wb") as file:
+        pickle.dump(x, file)
+
+
+def load(path, overwrite):
+    try:
+        x = read(path)
+    except (OSError, EOFError):
+        x = torch.ones(24, 2)
+        keep(x, path)
+    return TensorDataset(x, x.sum(dim=1, keepdim=True))
+""",
+        CALL,
+        FIRST + "        try:\n            x = read(path)\n",
+    ),
     "a function writes it": (
         "def keep(x, path):\n    torch.save(x, path)\n\n" + LOAD.replace("torch.save(x, path)", "keep(x, path)"),
         CALL,
@@ -271,6 +307,18 @@ def load(path, overwrite):
         FETCH.replace("request.urlretrieve(URL, path)", "zipfile.ZipFile('rows.zip').extractall('other')"),
         CALL,
     ),
+    "a file that is tried, and another one that is written": (
+        """
+def load(path, overwrite):
+    try:
+        x = torch.load(path)
+    except FileNotFoundError:
+        x = torch.ones(24, 2)
+        torch.save(x, "other")
+    return TensorDataset(x, x.sum(dim=1, keepdim=True))
+""",
+        CALL,
+    ),
     "another file": (LOAD.replace("torch.save(x, path)", "torch.save(x, 'other')"), CALL),
     "as many as there are files": (
         LOAD,
@@ -316,6 +364,59 @@ def test_processes_take_no_turns(convert_text, name):
     _, result = convert_text(PROGRAM.format(load=load, made=made))
 
     assert "main_process_first" not in result
+
+
+TRIED = """
+def load(path, overwrite):
+    try:
+        x = torch.load(path)
+    except FileNotFoundError:
+        x = torch.randn(24, 2)
+        torch.save(x, path)
+    return TensorDataset(x, x.sum(dim=1, keepdim=True))
+"""
+MISSING = """
+def load(path, overwrite):
+    if not os.path.exists(path):
+        torch.save(torch.randn(24, 2), path)
+    x = torch.load(path)
+    return TensorDataset(x, x.sum(dim=1, keepdim=True))
+"""
+DRAWN_DATA = """
+class Data(Dataset):
+    def __init__(self, path):
+        if os.path.isfile(path):
+            self.rows = torch.load(path)
+        else:
+            self.rows = torch.randn(24, 3)
+            torch.save(self.rows, path)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index, :2], self.rows[index, 2:]
+"""
+
+
+WAIT = "accelerator.wait_for_everyone()\n"
+SAVED = f"        {WAIT}        accelerator.save(x, path)\n"
+LOADED = f"        {WAIT}        accelerator.save(torch.randn(24, 2), path)\n    {WAIT}    x = torch.load(path)\n"
+
+
+@pytest.mark.parametrize(("load", "expected"), [(RANDOM, SAVED), (TRIED, SAVED), (MISSING, LOADED)])
+def test_what_all_draw_is_saved_when_all_have_looked_for_it(convert_text, load, expected):
+    report, result = convert_text(PROGRAM.format(load=load, made=CALL))
+
+    assert expected in result
+    assert "half written" not in str(report.findings)
+
+
+def test_what_is_drawn_out_of_the_accelerators_reach_is_told(convert_text):
+    report, result = convert_text(PROGRAM.format(load=DRAWN_DATA, made="dataset = Data('data.pt')"))
+
+    assert "wait_for_everyone" not in result
+    assert "a process that is late finds this file half written" in str(report.findings)
 
 
 def test_what_the_main_process_alone_comes_to_takes_no_turns(convert_text):
