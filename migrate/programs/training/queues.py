@@ -43,10 +43,39 @@ def _is_filled(facts: Facts, loop: LoopFact, statement: ast.Assign) -> bool:
 
 
 def _begins_anew(facts: Facts, loop: LoopFact, filling: ast.Assign) -> bool:
-    """Whether each step begins with an empty one, or with zeros, which the parts of its own batch alone then fill."""
+    """Whether each step begins with an empty one, with zeros or with a part of its own batch, which it then fills."""
     place = ast.unparse(filling.targets[0])
-    above = [s for s in loop.node.body if isinstance(s, ast.Assign) and s.lineno < filling.lineno]
-    return any(place in map(ast.unparse, s.targets) and _is_of_step(facts, loop, s.value) for s in above)
+    if place in map(ast.unparse, walk(loop.node.target) if isinstance(loop.node, ast.For) else ()):
+        return True
+    return any(
+        _is_of_step(facts, loop, value)
+        for above in _above(facts, loop, filling)
+        for target, value in _bound(above)
+        if ast.unparse(target) == place
+    )
+
+
+def _above(facts: Facts, loop: LoopFact, statement: ast.stmt) -> Iterator[ast.Assign]:
+    """The assignments that each step has come through when it comes to a statement."""
+    tree = facts.tree(statement)
+    for held in (statement, *tree.up(statement)):
+        if held is loop.node:
+            return
+        if isinstance(held, ast.stmt):
+            block = tree.block(held)
+            yield from (each for each in block[: block.index(held)] if isinstance(each, ast.Assign))
+
+
+def _bound(statement: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Each place that an assignment sets, with what it is given: `a, b = x, y` gives two."""
+    for target in statement.targets:
+        match target, statement.value:
+            case ast.Tuple(names), ast.Tuple(values) if len(names) == len(values):
+                yield from zip(names, values, strict=True)
+            case ast.Tuple(names), value:
+                yield from ((name, value) for name in names)
+            case _:
+                yield target, statement.value
 
 
 def _is_of_step(facts: Facts, loop: LoopFact, value: ast.expr) -> bool:

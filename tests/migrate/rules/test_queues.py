@@ -28,6 +28,48 @@ CASES = {
         },
         [],
     ),
+    "given by the loop": (
+        {"backward": "y = torch.cat([y, output])\nloss = loss + y.mean()\nloss.backward()"},
+        [],
+    ),
+    "begun anew beside another": (
+        {
+            "batch": "first, queue = x[:1], y.float()",
+            "backward": "queue = torch.cat([queue, output])\nloss = loss + queue.mean()\nloss.backward()",
+        },
+        [],
+    ),
+    "begun anew with a part of the batch": (
+        {
+            "batch": "queue = (y.float() - 1).clamp(min=0)",
+            "backward": "queue = torch.cat([queue, output])\nloss = loss + queue.mean()\nloss.backward()",
+        },
+        [],
+    ),
+    "begun anew with what a function makes of the batch": (
+        {
+            "setup": "def weights(rows):\n    return rows.float().abs()",
+            "batch": "queue = weights(y)",
+            "backward": "queue = torch.cat([queue, output])\nloss = loss + queue.mean()\nloss.backward()",
+        },
+        [],
+    ),
+    "begun anew in a branch": (
+        {
+            "backward": "if epoch:\n    queue = y.float()\n    queue = torch.cat([queue, output])\n"
+            "    loss = loss + queue.mean()\nloss.backward()",
+        },
+        [],
+    ),
+    "taken from what keeps it": (
+        {
+            "made": "kept = {'queue': torch.zeros(8, 1)}",
+            "batch": "queue = kept['queue']",
+            "backward": AGAINST,
+            "step": QUEUE + "\nkept['queue'] = queue",
+        },
+        ["queue = torch.cat"],
+    ),
     "another tensor each time": (
         {"batch": "queue = torch.zeros(8, 1)", "backward": AGAINST, "step": QUEUE.replace("queue = ", "kept = ")},
         [],
