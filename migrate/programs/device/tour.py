@@ -20,6 +20,7 @@ from migrate.programs.device.examples import runs_example
 from migrate.programs.device.walk import Walk
 from migrate.programs.device.whereabouts import Need, Reason, Where, elements, joined, names_device, outside
 from migrate.programs.reach.outsiders import is_inside_model, units_of
+from migrate.programs.values.takes import taken
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -51,10 +52,12 @@ def follows(facts: Facts, loops: Loops, program: Program, call: ast.Call, unit: 
     """Whether a call makes a tensor in a loop over batches, where it follows them to the accelerator's device."""
     if Role.TENSOR not in roles(facts.values(call)) or names_device(call):
         return False
+    return bool(facts.called(call) & (FACTORIES | OLD_FACTORIES)) and _is_in_loop(loops, program, call, unit)
+
+
+def _is_in_loop(loops: Loops, program: Program, call: ast.Call, unit: Unit) -> bool:
     mine = {loop.node for loop in (*program.training, *program.evaluation)}
-    return bool(facts.called(call) & (FACTORIES | OLD_FACTORIES)) and any(
-        loop in mine for loop in loops.around(call, unit)
-    )
+    return any(loop in mine for loop in loops.around(call, unit))
 
 
 def shown(facts: Facts, node: ast.expr) -> Values:
@@ -70,6 +73,12 @@ def strangers(facts: Facts, loops: Loops, program: Program, placed: Collection[a
     following = {
         id(use.node) for use in facts.calls if use.unit in units and follows(facts, loops, program, use.node, use.unit)
     }
+    dealt = {
+        id(use.node)
+        for use in facts.calls
+        if use.unit in units and (of := taken(facts, use.node)) and of <= set(placed)
+        if _is_in_loop(loops, program, use.node, use.unit)
+    }
     entered: set[Function] = set()
     found: list[Need] = []
     prepared = _with_parts(facts, program.model_origins)
@@ -83,6 +92,7 @@ def strangers(facts: Facts, loops: Loops, program: Program, placed: Collection[a
             makes_on_device=True,
             needs=found,
             following=frozenset(following),
+            dealt=frozenset(dealt),
             prepared=prepared,
             entered=entered,
             last_made=_last_made(program),
@@ -107,6 +117,7 @@ class Tour(Walk):
     """
 
     following: frozenset[int] = frozenset()  # the calls (by `id`) whose tensors are made on the device
+    dealt: frozenset[int] = frozenset()  # the calls (by `id`) of `next` that take batches of prepared loaders
     prepared: frozenset[ast.AST] = frozenset()  # where the models were made, and the parts of these
     entered: set[Function] = field(default_factory=set)
     last_made: ast.stmt | None = None  # of what is prepared: above it, nothing is yet
@@ -183,7 +194,7 @@ class Tour(Walk):
         return last is not None and self.facts.unit(last) is self.facts.unit(node) and line_of(node) < line_of(last)
 
     def _takes_batch(self, node: ast.Call) -> bool:
-        return False  # it may be taken before the loader is prepared
+        return id(node) in self.dealt  # any other may be taken before the loader is prepared
 
     def _of_model(self, node: ast.Call, given: list[ast.expr]) -> Where:
         if self._is_left_behind(node.func):

@@ -87,3 +87,35 @@ def test_a_step_that_looks_at_a_batch_more_is_a_step(convert_text):
     step = "        optimizer.zero_grad()\n"
     _, result = convert_text(FETCHER.format(**EACH).replace(step, f"        {looks}{step}"))
     assert "accelerator.backward(loss)" in result
+
+
+UNPACKED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+rows = torch.ones(64, 4)
+loader = DataLoader(TensorDataset(rows, rows.sum(1, keepdim=True)), batch_size=8)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+batches = iter(loader)
+FIRST
+for step in range(20):
+    try:
+        a, b = next(batches)
+    except StopIteration:
+        batches = iter(loader)
+        a, b = next(batches)
+    loss = nn.functional.mse_loss(model(a), b)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("first", "stays"), [("", False), ("extra = torch.ones(1)\nprint(model(extra))", True)])
+def test_batches_of_a_program_without_a_device_are_where_the_loader_brings_them(convert_text, first, stays):
+    report, result = convert_text(UNPACKED.replace("FIRST", first).replace("ones(1)", "ones(2, 4)"))
+
+    assert ("cpu=True" in result) is stays
+    assert ("tensors on the CPU meet the model" in str(report.findings)) is stays
