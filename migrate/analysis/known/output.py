@@ -66,6 +66,8 @@ UNPACKS = frozenset({"extractall", "unpack_archive"})
 #: Those whose first argument is not there afterwards, and the method of a path after which it is not.
 REMOVES = frozenset({"os.remove", "os.unlink", "os.rename", "os.replace", "shutil.move", "shutil.rmtree"})
 REMOVES_ITSELF = "unlink"
+#: The methods of a path after which its file is under another one.
+MOVES_ITSELF = frozenset({"rename", "replace"})
 #: What only hastens what was written; nothing, where nothing was.
 FLUSHES = frozenset({"sys.stdout.flush", "sys.stderr.flush"})
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")
@@ -100,7 +102,8 @@ ROW_WRITERS = frozenset({"csv.writer", "csv.DictWriter"})
 #: Methods that write, whatever library made the object.
 WRITING_METHODS = frozenset(
     """savefig to_csv to_excel to_pickle to_parquet to_feather to_hdf to_json to_json_file to_filename tofile
-    save_pretrained save_vocabulary write_text write_bytes mkdir unlink touch rmdir write_html write_image""".split()
+    save_pretrained save_vocabulary write_text write_bytes mkdir unlink touch rmdir symlink_to hardlink_to
+    write_html write_image""".split()
 )
 #: Whose objects have a `save` that writes a file.
 SAVED_BY_METHOD = tuple(

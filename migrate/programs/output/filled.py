@@ -96,6 +96,8 @@ def _written(facts: Facts, call: ast.Call) -> list[ast.expr]:
         return call.args[:2]
     if names & output.PATH_SECOND:
         return call.args[1:2]
+    if isinstance(call.func, ast.Attribute) and facts.once(Outputs).moves(call):
+        return [call.func.value, *call.args]
     is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _BY_METHOD and not names
     return call.args[:1] if names & output.PATH_FIRST or is_method else []
 

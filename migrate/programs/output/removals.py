@@ -15,6 +15,7 @@ from migrate.programs.output.filled import looked_into, parts_of
 from migrate.programs.output.rereads import is_entered_by_one, read_path, written_paths
 from migrate.programs.output.voice import Voice
 from migrate.programs.reach.callees import uses_reached
+from migrate.programs.values.outputs import Outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,11 +60,13 @@ def _takers(conversion: Conversion) -> Iterator[tuple[str, Place]]:
     """What removes, renames or writes files, by the text of the path."""
     for path, writes in written_paths(conversion):
         yield from ((path, write) for write in writes)
+    outputs = conversion.facts.once(Outputs)
     for use in conversion.facts.calls:
         if use.node.args and conversion.facts.called(use.node) & output.REMOVES:
             yield ast.unparse(use.node.args[0]), (use.node, use.unit)
-        elif isinstance(use.node.func, ast.Attribute) and use.node.func.attr == output.REMOVES_ITSELF:
-            yield ast.unparse(use.node.func.value), (use.node, use.unit)
+        elif isinstance(use.node.func, ast.Attribute):
+            if use.node.func.attr == output.REMOVES_ITSELF or outputs.moves(use.node):
+                yield ast.unparse(use.node.func.value), (use.node, use.unit)
 
 
 def _reads(conversion: Conversion) -> Iterator[tuple[str, Place]]:

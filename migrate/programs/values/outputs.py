@@ -109,9 +109,18 @@ class Outputs:
             return True
         if func.attr in output.WRITING_METHODS:
             return not self._may_be_there(call)
+        if self.moves(call):
+            return True
         if func.attr == "save" and any(self._is_saved(value) for value in receiver):
             return True
         return self.is_figure(func.value) and not self._is_drawn_for_all(call)
+
+    def moves(self, call: ast.Call) -> bool:
+        """`path.replace(target)` as a statement: texts and tables have such methods, too, and give what comes of it."""
+        is_method = isinstance(call.func, ast.Attribute) and call.func.attr in output.MOVES_ITSELF
+        if not is_method or len(call.args) != 1 or call.keywords or self._facts.called(call):
+            return False
+        return not self._facts.targets(call) and isinstance(self._facts.tree(call).parents[call], ast.Expr)
 
     def _is_saved(self, value: Value, depth: int = 4) -> bool:
         """Whether an object has a `save` that writes a file; arrays and tensors have none, pictures made of them do.

@@ -47,6 +47,8 @@ TAKEN = {
     "removed by choice": "if not keep:\n            os.remove(path)",
     "unlinked": "Path(path).unlink()",
     "renamed": "os.rename(path, path + '.old')",
+    "renamed by its method": "path.rename(path.with_suffix('.old'))",
+    "replacing another": "path.replace('old')",
     "moved": "shutil.move(path, 'old')",
     "overwritten": "torch.save(total, path)",
 }
@@ -59,7 +61,8 @@ def convert(convert_text, taken, read=READ):
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_all_have_read_what_goes_away(convert_text, name):
-    read = "path = Path(path)\n        state = torch.load(path)" if name == "unlinked" else READ
+    is_of_path = name in ("unlinked", "renamed by its method", "replacing another")
+    read = "path = Path(path)\n        state = torch.load(path)" if is_of_path else READ
     taken = "path.unlink()" if name == "unlinked" else TAKEN[name]
 
     result = convert(convert_text, taken, read)
@@ -188,3 +191,8 @@ def test_nobody_waits_where_only_one_process_comes(convert_text, called):
 
     assert "accelerator.prepare(" in result
     assert "wait_for_everyone" not in result
+
+
+@pytest.mark.parametrize("kept", ["name = path.replace('epoch', 'old')", "print(path.replace('epoch', 'old'))"])
+def test_a_text_in_which_something_is_replaced_goes_nowhere(convert_text, kept):
+    assert "        accelerator.wait_for_everyone()\n        " not in convert(convert_text, kept)
