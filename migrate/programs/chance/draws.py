@@ -13,7 +13,7 @@ from migrate.analysis.known import same as known
 from migrate.analysis.known.data import SPLITS
 from migrate.analysis.known.training import THROUGH_WRAPPER
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import FUNCTIONS, is_main_guard
+from migrate.analysis.syntax import FUNCTIONS, is_main_guard, is_none
 from migrate.analysis.units import Function, Module
 from migrate.programs.chance.hub import draws_from_numpy
 from migrate.programs.chance.seeds import BESIDE, ENVIRONMENT, GENERATOR, NUMBER, OWN_SEED, modules_of
@@ -143,7 +143,7 @@ class Draws:
         names = self._names(call)
         if split := next((name for name in names if name in SPLITS), None):
             return not any(keyword.arg in (None, SPLITS[split][1]) for keyword in call.keywords)
-        if any(name.startswith(_OTHERWISE) for name in names):
+        if any(name.startswith(_OTHERWISE) for name in names) or _has_stream(call):
             return False
         if any(name in seeds for name in names for seeds in (*known.SEEDS.values(), known.SEEDS_ALL)):
             return False
@@ -238,3 +238,8 @@ class Draws:
 
     def _leads_to(self, call: ast.Call, unit: Function) -> bool:
         return unit in reached(self._facts, self._facts.targets(call))
+
+
+def _has_stream(call: ast.Call) -> bool:
+    """`torch.randn(8, generator=stream)`: who seeds that stream is asked of what makes it."""
+    return any(keyword.arg == "generator" and not is_none(keyword.value) for keyword in call.keywords)
