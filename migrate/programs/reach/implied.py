@@ -1,10 +1,13 @@
-"""The project's functions that statements enter without a call: `with Timer():`, `for batch in Progress(loader):`."""
+"""The project's functions that are entered without a call of theirs: `with Timer():`, `for batch in Progress(loader):`,
+and what a decorator puts around a function.
+"""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.decorators import is_transparent
 from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.callees import reached
@@ -22,6 +25,7 @@ _MANAGED = ("__enter__", "__exit__")
 def implied(facts: Facts, units: Collection[Unit]) -> set[Function]:
     """Those that the statements of some units lead to, where no call of these does."""
     entered = {function for unit in units for node in facts.own(unit) for function in _entered(facts, node)}
+    entered |= {wrapper for unit in units for wrapper in _around(facts, unit)}
     further = {unit.original for unit in reached(facts, entered) if isinstance(unit, Function)}
     return {unit for unit in further - {*units} if facts.is_editable(unit)}
 
@@ -32,6 +36,14 @@ def _entered(facts: Facts, node: ast.AST) -> Iterator[Function]:
             yield from (found for each in _gone_through(facts, over) for found in _methods(facts, each, _GONE_THROUGH))
         case ast.With(items=items) | ast.AsyncWith(items=items):
             yield from (found for each in items for found in _methods(facts, each.context_expr, _MANAGED))
+
+
+def _around(facts: Facts, unit: Unit) -> Iterator[Function]:
+    """What stands around a function by its decorators: `def inner(*args): ...`, which hands on what it gets."""
+    for decorator in getattr(unit.node, "decorator_list", ()) if isinstance(unit, Function) else ():
+        for value in facts.values(decorator):
+            if isinstance(value.unit, Function) and is_transparent(value):
+                yield from facts.nested(value.unit)
 
 
 def _gone_through(facts: Facts, over: ast.expr) -> Iterator[ast.expr]:
