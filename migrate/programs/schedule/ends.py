@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from migrate.programs.schedule.schedulers import Schedule
 
 _PATHS = (ast.Name, ast.Attribute)
+#: What goes through something again and again.
+_ENDLESS = frozenset({"itertools.cycle", "itertools.repeat"})
 
 
 def ends(
@@ -120,7 +122,17 @@ def _restarts(facts: Facts, carrier: ast.expr) -> bool:
     """`for i, batch in enumerate(loader)`: a count that begins anew with each epoch."""
     found = facts.bindings_in(facts.unit(carrier))
     statements = [b.statement for b in found if isinstance(carrier, ast.Name) and b.target == carrier.id]
-    return bool(statements) and all(isinstance(statement, ast.For) for statement in statements)
+    return bool(statements) and all(isinstance(each, ast.For) and not _goes_on(facts, each) for each in statements)
+
+
+def _goes_on(facts: Facts, loop: ast.For) -> bool:
+    """`for i, batch in enumerate(forever(loader))`: one count through all epochs."""
+    if facts.singles.runs_again(loop):
+        return False
+    calls = list(walk(loop.iter).of(ast.Call))
+    inside = (node for call in calls for unit in facts.targets(call) for node in facts.own(unit).of(ast.While))
+    is_endless = any(isinstance(node.test, ast.Constant) and bool(node.test.value) for node in inside)
+    return is_endless or any(facts.called(call) & _ENDLESS for call in calls)
 
 
 def _paths(node: ast.AST) -> Iterator[str]:
