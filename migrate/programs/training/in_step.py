@@ -68,18 +68,39 @@ def _numbered(facts: Facts, loop: Loop, loaders: frozenset[ast.AST]) -> Iterator
         and (bounds := {name for part in walk(node.slice).of(ast.Slice) for name in _asked(part)})
     ]
     counters = _counters(facts, loop) if sliced else set()
+    batches = set(_numbers(facts, loop)) if isinstance(loop, (ast.For, ast.AsyncFor)) else set()
     for node, bounds in sliced:
-        if bounds & counters and not made_from(facts, loaders, node.value) and not _is_history(node.value, loop):
+        if not bounds & counters or made_from(facts, loaders, node.value) or _is_history(node.value, loop, batches):
+            continue
+        if not _is_up_to(node.slice, batches):
             yield node
 
 
-def _is_history(node: ast.expr, loop: Loop) -> bool:
-    """Whether a list is filled as the loop goes: it has what this process did, in its own order."""
-    calls = (inner.func for inner in walk(loop) if isinstance(inner, ast.Call))
-    return any(
-        isinstance(func, ast.Attribute) and func.attr in ("append", "extend") and same(func.value, node)
-        for func in calls
-    )
+def _is_history(node: ast.expr, loop: Loop, numbers: set[str]) -> bool:
+    """Whether a list or an array is filled as the loop goes: it has what this process did, in its own order.
+
+    An array gets one entry for each batch, `losses[i] = loss.item()`; `seen[rows] = loss` has the rows of the data.
+    """
+    for inner in walk(loop):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            if inner.func.attr in ("append", "extend") and same(inner.func.value, node):
+                return True
+        elif isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store) and same(inner.value, node):
+            if isinstance(inner.slice, ast.Name) and inner.slice.id in numbers:
+                return True
+    return False
+
+
+def _is_up_to(node: ast.expr, numbers: set[str]) -> bool:
+    """Whether a slice takes one entry for each batch so far, `steps[:i + 1]`: these are no rows of a batch."""
+    if not isinstance(node, ast.Slice) or node.lower is not None or node.step is not None:
+        return False
+    bound = node.upper.left if isinstance(node.upper, ast.BinOp) and _is_shift(node.upper) else node.upper
+    return isinstance(bound, ast.Name) and bound.id in numbers
+
+
+def _is_shift(node: ast.BinOp) -> bool:
+    return isinstance(node.op, (ast.Add, ast.Sub)) and isinstance(node.right, ast.Constant)
 
 
 def _counters(facts: Facts, loop: Loop) -> set[str]:

@@ -762,6 +762,7 @@ from torch.utils.data import DataLoader, TensorDataset
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 data = TensorDataset(torch.ones(10, 2), torch.ones(10, 1))
 weights = torch.rand(10, 1).to(device)
+steps, noted = torch.arange(1, 4), torch.zeros(3)
 loader = DataLoader(data, batch_size=4)
 model = nn.Linear(2, 1).to(device)
 optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -792,11 +793,18 @@ BY_NUMBER = {
     "a count of rows": {"rows": "w = weights[start:start + len(x)]\nstart += len(x)"},
     "a count that begins again": {"rows": "w = weights[start:start + 4]\nstart += 4\nif start > 9:\n    start = 0"},
     "two dimensions": {**ENUMERATED, "rows": "w = weights[i * 4:(i + 1) * 4, :]"},
+    "rows that the loop sets": {**ENUMERATED, "rows": "w = weights[i * 4:i * 4 + 4]\nweights[y] = 1.0"},
+    "rows up to a batch": {**ENUMERATED, "rows": "w = weights[:(i + 1) * 4]"},
 }
 #: Slices that go by no number of the batch, or are the process's own.
 BY_OTHERS = {
     "of the batch": {**ENUMERATED, "rows": "w = weights[0]\nx = x[i:]"},
     "of what it has seen": {**ENUMERATED, "rows": "w = weights[0]\nprint(history[i - 2:i])"},
+    "of what it has noted": {
+        **ENUMERATED,
+        "rows": "w = weights[0]\nnoted[i] = 0.5\nprint(noted[i - 2:i])",
+    },
+    "one entry for each batch": {**ENUMERATED, "rows": "w = weights[0]\nprint(steps[:i + 1], steps[:i])"},
     "a place in the batch": {"rows": "at = 0\nat += 2\nw = weights[0] * weights[at:at + 2].mean()"},
     "as many as there are": {"rows": "x = x * 2 - 1\nlow = x * 1\nw = weights[:low.size(0)] + weights[:len(x)]"},
     "the epoch": {"rows": "w = weights[epoch:epoch + 1]"},
