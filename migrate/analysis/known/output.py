@@ -42,11 +42,19 @@ WRITES = frozenset(
     mlflow.log_figure mlflow.log_dict mlflow.log_text mlflow.set_tag mlflow.set_tags mlflow.set_experiment
     mlflow.start_run mlflow.end_run
     mlflow.pytorch.log_model mlflow.pytorch.save_model mlflow.log_input mlflow.set_tracking_uri
-    dill.dump torch.onnx.export rich.print pprint.pprint traceback.print_exc
+    dill.dump torch.onnx.export rich.print rich.print_json pprint.pprint pprint.pp traceback.print_exc
     swanlab.log swanlab.init swanlab.finish
     tensorboard_logger.configure tensorboard_logger.log_value tensorboard_logger.log_images
     tensorboard_logger.log_histogram""".split()
 )
+#: Methods of objects that print, or write what they have printed, by what makes these.
+PRINTERS = {
+    "pprint.PrettyPrinter": frozenset({"pprint"}),
+    "rich.console.Console": frozenset(
+        "print print_json print_exception log rule line out save_html save_svg save_text".split()
+    ),
+    "rich.get_console": frozenset("print print_json print_exception log rule line out".split()),
+}
 #: What brings something from the network, which a program keeps in a file.
 FETCHES = frozenset(
     """urllib.request.urlretrieve urllib.request.urlopen requests.get wget.download gdown.download

@@ -107,6 +107,8 @@ class Outputs:
             return True
         if func.attr == "write" and self._bars(receiver):
             return True
+        if any(func.attr in output.PRINTERS.get(each.name, ()) for each in receiver if each.role is Role.UNKNOWN):
+            return True
         if func.attr in output.WRITING_METHODS:
             return not self._may_be_there(call)
         if self.moves(call):

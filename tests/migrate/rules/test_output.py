@@ -20,6 +20,11 @@ UNCHANGED = {
     "nothing is said": {"epoch": "best = epoch + 1"},
     "a file that is read": {"setup": 'with open("rows.txt") as file:\n    rows = file.read()'},
     "the name alone": {"end": "say = print"},
+    "what a printer makes a text of": {
+        "imports": "import pprint",
+        "made": "printer = pprint.PrettyPrinter()",
+        "epoch": "best = printer.pformat({'lr': 0.1})",
+    },
     "what only hastens what was said": {"imports": "import sys", "epoch": "sys.stdout.flush()"},
     "a print of the project's own": {
         "setup": "class Screen:\n    def print(self, text):\n        self.text = text\n\nscreen = Screen()",
@@ -82,6 +87,7 @@ FILES = {
     "an image by the version of its library": "imageio.imwrite('rows.png', [1])",
     "an image of scipy": "scipy.misc.toimage([1]).save('rows.png')",
     "a service": "wandb.log({'loss': 1})",
+    "a dictionary that is shown": "pprint.pp({'loss': 1})",
     "an archive": "with tarfile.open('runs.tar.gz', 'w:gz') as tar:\n    tar.add('runs')",
     "a packed file": "with gzip.open('rows.gz', 'wb') as file:\n    file.write(b'rows')",
     "a file of arrays": "with h5py.File('rows.h5', 'w') as file:\n    file.create_dataset('rows', data=[1])",
@@ -96,7 +102,7 @@ FILES = {
 def test_files(changed, name):
     imports = "import gzip\nimport h5py\nimport json\nimport os\nimport shutil\nimport tarfile\n"
     imports += "import imageio.v2 as imageio\nimport librosa\nimport scipy.misc\n"
-    imports += "import matplotlib.pyplot as plt\nimport numpy as np\nimport wandb"
+    imports += "import matplotlib.pyplot as plt\nimport numpy as np\nimport pprint\nimport wandb"
     changed(imports=imports, end=(FILES[name], guarded(FILES[name])))
 
 
@@ -607,6 +613,31 @@ def test_methods_that_write(changed, name):
     imports, call = METHODS[name]
     made = "image = Image.new('RGB', (2, 2))" if "image" in call else ""
     changed(imports=imports, made=made, end=(call, guarded(call)))
+
+
+PRINTERS = {
+    "dictionaries": ("import pprint", "pprint.PrettyPrinter(indent=2)", "{}.pprint({{'lr': 0.1}})"),
+    "a console": ("from rich.console import Console", "Console()", "{}.print('done')\n{}.rule('results')"),
+    "the one console": ("import rich", "rich.get_console()", "{}.log('done')"),
+}
+
+
+@pytest.mark.parametrize("name", PRINTERS)
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_objects_that_print(changed, name, is_kept):
+    imports, maker, call = PRINTERS[name]
+    made, printer = ("printer = " + maker, "printer") if is_kept else ("", maker)
+    said = call.format(printer, printer)
+    changed(imports=imports, made=made, epoch=(said, guarded(said)))
+
+
+def test_what_prints_for_a_function_is_called_by_the_main_process(changed):
+    shows = "def show(settings):\n    printer.pprint(settings)"
+    changed(
+        imports="from pprint import PrettyPrinter",
+        setup=f"printer = PrettyPrinter()\n{shows}",
+        ready=("show({'lr': 0.1})", guarded("show({'lr': 0.1})")),
+    )
 
 
 OR_NONE = "SummaryWriter() if accelerator.is_main_process else None"
