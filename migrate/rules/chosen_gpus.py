@@ -36,7 +36,8 @@ def say_chosen(conversion: Conversion, draft: Draft) -> None:
         if not is_word(conversion.facts, conversion.facts.values(node)):  # of which more is told
             draft.note(node, *lost_number(conversion, text))
     for statement in _visible(conversion):
-        if conversion.facts.unit(statement) in conversion.units and conversion.has_accelerator_at(statement):
+        inside = conversion.facts.unit(statement) in conversion.units and conversion.has_accelerator_at(statement)
+        if inside and not _is_in_time(conversion, statement):
             what = "the GPUs are chosen here, which is too late: the accelerator has taken its own"
             draft.note(statement, what, f"choose them by the launcher, {launch}, or set {VISIBLE} for the program")
         else:
@@ -45,6 +46,14 @@ def say_chosen(conversion: Conversion, draft: Draft) -> None:
         what = "the program names no device but the CPU, so it stays there"
         way_out = "move its tensors to accelerator.device and take cpu=True out"
         draft.note(conversion.placement.accelerator.statement, what, way_out)
+
+
+def _is_in_time(conversion: Conversion, statement: ast.stmt) -> bool:
+    """Whether the function that chooses the GPUs is called above the accelerator."""
+    unit, spot = conversion.facts.unit(statement), conversion.placement.accelerator
+    first = spot.statement.lineno + (spot.where == "after")
+    calls = conversion.facts.callers(unit) if isinstance(unit, Function) else ()
+    return any(call.caller is conversion.program.start and call.node.lineno < first for call in calls)
 
 
 def lost_number(conversion: Conversion, text: str) -> tuple[str, str]:

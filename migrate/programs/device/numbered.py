@@ -49,20 +49,25 @@ def sets_visible(node: ast.stmt) -> bool:
     )
 
 
-def below_visible(block: list[ast.stmt], first: int, comes_first: Callable[[ast.stmt], bool]) -> int:
+def below_visible(facts: Facts, block: list[ast.stmt], first: int, comes_first: Callable[[ast.stmt], bool]) -> int:
     """The first position for the accelerator, which only finds the GPUs that are visible when it is made.
 
     It stays where it is if there is something above the choice that the accelerator must be there for.
     """
     for index in range(len(block) - 1, first - 1, -1):
-        if makes_visible(block[index]):
+        if makes_visible(facts, block[index]):
             return first if any(map(comes_first, block[first : index + 1])) else index + 1
     return first
 
 
-def makes_visible(statement: ast.stmt) -> bool:
-    """Whether a statement chooses the GPUs that can be seen when it runs."""
-    return not isinstance(statement, (*FUNCTIONS, ast.ClassDef)) and any(map(sets_visible, _statements(statement)))
+def makes_visible(facts: Facts, statement: ast.stmt) -> bool:
+    """Whether a statement chooses the GPUs that can be seen when it runs, or calls a function to do so."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    called = facts.targets(call) if isinstance(call, ast.Call) else ()
+    inside = (inner for target in called for inner in facts.own(target).of(ast.stmt))
+    return any(map(sets_visible, _statements(statement))) or any(map(sets_visible, inside))
 
 
 def _statements(node: ast.AST) -> Sequence[ast.stmt]:

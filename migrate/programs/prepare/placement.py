@@ -163,7 +163,7 @@ def _accelerator_spot(
     in_module = isinstance(program.start, Module) and top is tree.root.body
     earliest = max(told, _start(facts, tree, top))
     earliest = below_visible(
-        top[:last], earliest, lambda each: not _only_prints(facts, each) and _comes_first(facts, program, each)
+        facts, top[:last], earliest, lambda each: not _only_prints(facts, each) and _comes_first(facts, program, each)
     )
     if choice is not None and (arguments or not in_module or _is_first(facts, program, choice)):
         at = next(index for index, each in enumerate(top) if tree.in_block(choice.statement, [each]) is not None)
@@ -173,7 +173,7 @@ def _accelerator_spot(
             if earliest <= at:
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
             between = top[at + 1 : earliest]
-            is_blind = any(map(makes_visible, between)) and not _is_used(choice, between)
+            is_blind = any(makes_visible(facts, each) for each in between) and not _is_used(choice, between)
             if told <= at and at and not is_blind and _is_read(choice, between):
                 return Spot(top[at], "instead" if choice.above is None else "before", spaced=False), True
             _check_later(choice, names_needed(arguments) if told > at else VISIBLE, between)

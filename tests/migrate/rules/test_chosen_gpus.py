@@ -142,6 +142,24 @@ def test_what_is_only_printed_above_that_goes_by_the_rank(changed):
     assert not [finding for finding in report.of(Kind.NOTE) if "too late" in finding.message]
 
 
+SET_GPU = "def set_gpu(gpu):\n    os.environ['CUDA_VISIBLE_DEVICES'] = gpu{}"
+HIDES = {
+    "and nothing else": (SET_GPU.format(""), SET_GPU.format("")),
+    "and says so": (
+        SET_GPU.format("\n    print('on', gpu)"),
+        SET_GPU.format("\n    if os.environ.get('RANK', '0') == '0':\n        print('on', gpu)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HIDES)
+def test_the_accelerator_is_made_below_a_call_of_what_hides_gpus(changed, name):
+    before, after = (f"{function}\nset_gpu('1')" for function in HIDES[name])
+    report = changed(imports="import os", accelerator="", setup=(before, f"{after}\n{ACCELERATOR}"))
+    said = [finding.message for finding in report.of(Kind.NOTE) if finding.code == "MIG101"]
+    assert said == ["the GPUs are chosen here: several processes need one each"]
+
+
 TOO_LATE = {
     "a file is written above": ("torch.save(torch.ones(1), 'gpu.pt')", "accelerator.save(torch.ones(1), 'gpu.pt')"),
     "a logger speaks above": ("tb = SummaryWriter()", "tb = SummaryWriter() if accelerator.is_main_process else None"),
