@@ -168,11 +168,17 @@ def _changes(facts: Facts, method: Function, depth: int = _DEEPEST, *, counts: b
             if _root(node.func.value) == own and depth and _hands_on(method, node):
                 if any(_changes(facts, inner, depth - 1, counts=not is_always) for inner in facts.targets(node)):
                     return True
-            is_growing = node.func.attr in GROWING and (node.args or node.keywords)
+            is_growing = _puts(node.func.attr) and (node.args or node.keywords)
             kept = [node.func.value] if is_growing else []
         if any(own in reads(target) and not isinstance(target, ast.Name) for target in kept):
             return True
     return False
+
+
+def _puts(method: str) -> bool:
+    """Whether a method puts what it is given into its object: into a container, or a tensor where it stands."""
+    is_in_place = method.endswith("_") and not method.startswith("_") and method != "requires_grad_"
+    return is_in_place or method in GROWING
 
 
 def _statement(facts: Facts, node: ast.AST) -> ast.stmt:

@@ -15,7 +15,8 @@ from migrate.analysis.syntax import arguments, reads, same, walk
 from migrate.analysis.units import Function
 from migrate.programs.shares.feeding import GROWING, classes, fed_by, receiver
 from migrate.programs.shares.meter_lists import lists_of_means
-from migrate.programs.shares.meters import emptied, meter_of
+from migrate.programs.shares.meters import SETTING_IN_PLACE, emptied, meter_of
+from migrate.programs.values.additions import added_in_place
 from migrate.programs.values.asides import done
 from migrate.programs.values.content import asks_for_size
 from migrate.programs.values.of_all import is_of_all
@@ -244,7 +245,10 @@ def _method(meter: Meter, name: str) -> Function:
 
 
 def _added(node: ast.AST) -> str | None:
-    """`self.sum += x`, `self.sum = self.sum + x`."""
+    """`self.sum += x`, `self.sum = self.sum + x`, `self.sum.add_(x)`."""
+    if isinstance(node, ast.Expr):
+        grown = [target for target, _ in added_in_place(node.value) if isinstance(target, ast.Attribute)]
+        return grown[0].attr if grown else None
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Attribute):
         return node.target.attr
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add):
@@ -259,7 +263,8 @@ def _grows_otherwise(node: ast.AST, sums: frozenset[str]) -> bool:
         return any(isinstance(target, ast.Attribute) and target.attr in sums for target in node.targets)
     if isinstance(node, ast.AugAssign):
         return isinstance(node.target, ast.Attribute) and node.target.attr in sums
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWING - {"append"}:
+    growing = GROWING - {"append"} | set(SETTING_IN_PLACE)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in growing:
         return isinstance(node.func.value, ast.Attribute) and node.func.value.attr in sums
     return False
 

@@ -151,10 +151,34 @@ def _method(unit: Function) -> _Method:
                 method.grown.setdefault(name, []).extend(node.args)
         elif (name := emptied(node, own)) is not None:
             method.given.setdefault(name, []).append(ast.Constant(0))
+        elif isinstance(node, ast.Call) and (name := _changed(node, own)) is not None:
+            _set_in_place(method, node, name)
         elif isinstance(node, (ast.For, ast.While, ast.With, ast.Global)) and method.parameters:
             method.is_odd = method.is_odd or not _is_over_rows(node)
     method.parameters |= _made_of(unit, parameters)
     return method
+
+
+def _changed(node: ast.Call, own: str) -> str | None:
+    """The attribute that holds the tensor which a method changes where it stands: `self.total.add_(loss)`."""
+    of = node.func if isinstance(node.func, ast.Attribute) else None
+    is_in_place = of is not None and of.attr.endswith("_") and not of.attr.startswith("_")
+    return _own(of.value, own) if of is not None and is_in_place else None
+
+
+def _set_in_place(method: _Method, node: ast.Call, name: str) -> None:
+    """Whether a tensor is added to, or takes what the method is given; all else is something else than adding up."""
+    does = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if does in _ADDING_IN_PLACE and node.args:
+        method.grown.setdefault(name, []).append(node.args[-1])
+    elif does in SETTING_IN_PLACE and node.args and reads(node.args[0]) <= method.parameters:
+        method.given.setdefault(name, []).append(node.args[0])
+    else:
+        method.is_odd = True
+
+
+_ADDING_IN_PLACE = ("add_", "index_add_", "scatter_add_")  # what is added comes last
+SETTING_IN_PLACE = ("copy_", "fill_")
 
 
 def emptied(node: ast.AST, own: str) -> str | None:

@@ -20,7 +20,7 @@ from migrate.programs.values.afresh import is_afresh
 from migrate.programs.values.begins import begins_before
 from migrate.programs.values.below import is_handed, is_handed_on, set_below, sharing
 from migrate.programs.values.divided import Division, Joined, division
-from migrate.programs.values.kept import divisors_of, is_read
+from migrate.programs.values.kept import divisors_of, is_adding, is_read
 from migrate.programs.values.made_anew import MadeAnew
 from migrate.programs.values.new_lists import is_new_list
 from migrate.programs.values.numbers import is_foreign, is_number
@@ -283,6 +283,7 @@ def _is_read_inside(facts: Facts, anchor: ast.stmt, name: str) -> bool:
     adding = (n.value for n in walk(anchor) if isinstance(n, ast.Assign) and additions(n))
     sums = (part for value in adding for part in (value.elts if isinstance(value, ast.Tuple) else [value]))
     added_to = {id(part.left) for part in sums if isinstance(part, ast.BinOp)}
+    added_to |= {id(node.value) for node in walk(anchor).of(ast.Attribute) if is_adding(node)}
     return any(
         isinstance(n, ast.Name)
         and n.id == name

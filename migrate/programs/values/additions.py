@@ -1,4 +1,4 @@
-"""What a loop adds up: `total += x`, `total = total + x`, there or in functions that it calls."""
+"""What a loop adds up: `total += x`, `total = total + x`, `total.add_(x)`, there or in functions that it calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import rounds, same, walk
 from migrate.programs.values.assigned import assigned
 from migrate.programs.values.below import below
-from migrate.programs.values.kept import is_place
+from migrate.programs.values.kept import is_adding, is_place
 from migrate.programs.values.numbers import is_text
 from migrate.programs.values.of_all import is_of_all
 
@@ -37,16 +37,26 @@ def added(facts: Facts, code: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     In functions that it calls, what is added to places that it has, too.
     """
     for node in rounds(code):
-        yield from additions(node)
+        yield from _added(facts, node)
     for each in below(facts, code):
-        there = (found for node in facts.own(each.unit) for found in additions(node))
+        there = (found for node in facts.own(each.unit) for found in _added(facts, node))
         yield from ((target, value) for target, value in there if each.shares(ast.unparse(target)))
+
+
+def _added(facts: Facts, node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """The same of one statement; what is trained, or a batch, is no sum, though it is added to where it stands."""
+    found = additions(node)
+    if isinstance(node, ast.Expr):
+        return [(to, value) for to, value in found if roles(facts.values(to)) == {Role.TENSOR}]
+    return found
 
 
 def additions(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
     """The targets of a statement that adds to them, and what it adds: `total, n = total + loss, n + 1`, too."""
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         return [(node.target, node.value)]
+    if isinstance(node, ast.Expr):
+        return added_in_place(node.value)
     if not isinstance(node, ast.Assign):
         return []
     target, value = node.targets[0], node.value
@@ -58,6 +68,13 @@ def additions(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
         for to, by in pairs
         if isinstance(by, ast.BinOp) and isinstance(by.op, ast.Add) and same(to, by.left)
     ]
+
+
+def added_in_place(node: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """`total.add_(loss)`."""
+    if not isinstance(node, ast.Call) or node.keywords or len(node.args) != 1 or not is_adding(node.func):
+        return []
+    return [(node.func.value, node.args[0])] if isinstance(node.func, ast.Attribute) else []
 
 
 def counted(facts: Facts, loop: ast.AST) -> Iterator[str]:

@@ -57,12 +57,19 @@ def is_read(parents: Mapping[ast.AST, ast.AST], node: ast.AST, name: str) -> boo
         return not isinstance(node.op, ast.Add) and ast.unparse(node.target) == name
     if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or not isinstance(node.ctx, ast.Load):
         return False
+    if is_adding(parents.get(node)):
+        return False
     if "[" not in name:
         return isinstance(node, ast.Attribute) and node.attr == name.rpartition(".")[2]
     above = parents.get(node)
     if isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant) and node is above.value:
         return False
     return ast.unparse(node) in (name, name.partition("[")[0])
+
+
+def is_adding(node: ast.AST | None) -> bool:
+    """Whether a node is the method of a tensor that adds to it where it stands: `total.add_`."""
+    return isinstance(node, ast.Attribute) and node.attr == "add_"
 
 
 def divisors_of(nodes: Collection[ast.AST], name: str) -> Iterator[ast.expr]:
