@@ -110,6 +110,9 @@ def _ask_rank(draft: Draft, said: Speech) -> None:
     for path in said.told:
         draft.wrap(path, f"{{it}} if {draft.quoted(path, IS_FIRST)} else None")
         draft.add_import(path, "os")
+    for path in said.nowhere:
+        draft.wrap(path, f"{{it}} if {draft.quoted(path, IS_FIRST)} else os.devnull")
+        draft.add_import(path, "os")
 
 
 def _divert(conversion: Conversion, draft: Draft, path: ast.expr) -> None:

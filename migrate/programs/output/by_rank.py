@@ -11,18 +11,19 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import gives_up, is_main_guard, walk
+from migrate.analysis.units import Function
 from migrate.programs.chance.calls import draws
 from migrate.programs.output.computed import Computed, computed
 from migrate.programs.output.guards import is_asked
 from migrate.programs.output.muted import only_prints as only_prints_in
 from migrate.programs.output.voice import Voice
 from migrate.programs.processes.junctions import is_elif
+from migrate.programs.reach.callees import reached
 from migrate.programs.values.logs import tells_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
 
 #: The first process, as the launcher tells it; a script that nobody launches is one.
@@ -127,3 +128,18 @@ class ByRank:
             self._voice.speaking.speaks(unit) and not only_prints_in(self._conversion, self._voice, unit)
             for unit in targets
         )
+
+
+def told_below(
+    conversion: Conversion, voice: Voice, units: Sequence[Function], told: Collection[ast.AST]
+) -> set[Function]:
+    """What some functions lead to and that says no more than is told, or guarded, where it says it."""
+    found: set[Function] = set()
+    below = [unit for unit in reached(conversion.facts, units) if isinstance(unit, Function) and unit not in units]
+    while more := {
+        unit
+        for unit in below
+        if unit not in found and not voice.speaks_unasked(unit, besides={*units, *found}, covered=told)
+    }:
+        found |= more
+    return found

@@ -10,10 +10,11 @@ from migrate.analysis.known import output
 from migrate.analysis.known.progress import FIXED_BARS
 from migrate.analysis.syntax import FUNCTIONS, arguments, blocks, walk
 from migrate.analysis.units import Class, Function, Module
-from migrate.programs.output.by_rank import ByRank
+from migrate.programs.output.by_rank import ByRank, told_below
 from migrate.programs.output.computed import Computed, computed
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
 from migrate.programs.output.guards import is_asked, keeps
+from migrate.programs.output.kept_open import kept_open
 from migrate.programs.output.logged import logged_above
 from migrate.programs.output.muted import is_muted, only_prints
 from migrate.programs.output.run_by_libraries import run_by_libraries
@@ -21,14 +22,13 @@ from migrate.programs.output.surroundings import Outside, is_command, surroundin
 from migrate.programs.output.voice import Voice
 from migrate.programs.output.writers import Form, made_by
 from migrate.programs.processes.films import put_around, told_files
-from migrate.programs.reach.callees import reached
 from migrate.programs.reach.implied import implied
 from migrate.programs.values.asides import done
 from migrate.programs.values.logs import logs
 from migrate.programs.values.names import is_made_up, is_opened_by_all
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from migrate.programs.conversion import Conversion
 
@@ -58,6 +58,7 @@ class Speech:
     unreached: list[Function] = field(default_factory=list)  # functions that write out of the accelerator's reach
     unnamed: tuple[str, ...] = ()  # files that speak and were not named
     told: list[ast.expr] = field(default_factory=list)  # files of environments that tell what they write, too
+    nowhere: list[ast.expr] = field(default_factory=list)  # paths of files that objects keep open, out of its reach
     by_rank: list[list[ast.stmt]] = field(default_factory=list)  # neighbours that only print, out of its reach
     films: list[ast.stmt] = field(default_factory=list)  # put around environments out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
@@ -128,31 +129,18 @@ def _tell_apart(conversion: Conversion, voice: Voice, said: Speech) -> None:
     by_rank = ByRank(conversion, voice)
     outside = [statement for around in said.outside for statement in around.written]
     unreached = said.unreached
+    opened = kept_open(conversion.facts, voice, [*unreached, *(around.unit for around in said.outside)])
+    said.nowhere = opened.paths
     alone = [*said.early, *outside, *(each for unit in unreached for each in by_rank.said_in(unit))]
     said.by_rank = by_rank.runs(alone)
     said.computed += by_rank.computed
     seen = [*by_rank.last_words(alone), *(statement for run in said.by_rank for statement in run)]
-    covered = {node for statement in seen for node in walk(statement)}
+    covered = opened.nodes.union(*map(walk, seen))
     said.early = [statement for statement in said.early if statement not in covered]
     said.outside = [left for around in said.outside if (left := around.without(covered)).written]
     told = covered | {node for around in said.outside for each in around.written for node in walk(each)}
-    besides = {*unreached, *_told_below(conversion, voice, unreached, told)}
+    besides = {*unreached, *told_below(conversion, voice, unreached, told)}
     said.unreached = [unit for unit in unreached if voice.speaks_unasked(unit, besides=besides, covered=told)]
-
-
-def _told_below(
-    conversion: Conversion, voice: Voice, units: Sequence[Function], told: Collection[ast.AST]
-) -> set[Function]:
-    """What some functions lead to and that says no more than is told, or guarded, where it says it."""
-    found: set[Function] = set()
-    below = [unit for unit in reached(conversion.facts, units) if isinstance(unit, Function) and unit not in units]
-    while more := {
-        unit
-        for unit in below
-        if unit not in found and not voice.speaks_unasked(unit, besides={*units, *found}, covered=told)
-    }:
-        found |= more
-    return found
 
 
 def _beside(conversion: Conversion) -> set[Function]:
