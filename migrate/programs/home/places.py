@@ -128,13 +128,21 @@ def evaluated_beside(
         if named.origins & handed_out:
             found.append(named.statements[-1])
         for node in found[:1]:
-            yield Refusal(
-                node,
-                "MIG114",
-                f"what is taken here from {named.target} is not trained on, and the loader is made in one place "
-                f"(line {named.statements[-1].lineno}) with one that is: both would be prepared",
-                "make a DataLoader of its own for the evaluation",
-            )
+            yield Refusal(node, "MIG114", *_why_beside(program, named))
+
+
+def _why_beside(program: Program, named: Named) -> tuple[str, str]:
+    if named.origins <= program.training_loaders:
+        return (
+            f"{named.target} is trained on, and of what is taken here some goes where nothing is trained, as far as is "
+            "seen: the batches of several loaders may be taken in one place",
+            "run over each loader itself, `for batch in loader:`, in a function of its own",
+        )
+    return (
+        f"what is taken here from {named.target} is not trained on, and the loader is made in one place "
+        f"(line {named.statements[-1].lineno}) with one that is: both would be prepared",
+        "make a DataLoader of its own for the evaluation",
+    )
 
 
 def _is_yielded(facts: Facts, node: ast.AST) -> bool:
