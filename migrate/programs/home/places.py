@@ -132,17 +132,14 @@ def evaluated_beside(
 
 
 def _why_beside(program: Program, named: Named) -> tuple[str, str]:
+    """The reason, and the way out."""
+    what, line = named.target, named.statements[-1].lineno
     if named.origins <= program.training_loaders:
-        return (
-            f"{named.target} is trained on, and of what is taken here some goes where nothing is trained, as far as is "
-            "seen: the batches of several loaders may be taken in one place",
-            "run over each loader itself, `for batch in loader:`, in a function of its own",
-        )
-    return (
-        f"what is taken here from {named.target} is not trained on, and the loader is made in one place "
-        f"(line {named.statements[-1].lineno}) with one that is: both would be prepared",
-        "make a DataLoader of its own for the evaluation",
-    )
+        why = f"{what} is trained on, and of what is taken here some goes where nothing is trained, as far as is seen"
+        among = "the batches of several loaders may be taken in one place"
+        return f"{why}: {among}", "run over each loader itself, `for batch in loader:`, in a function of its own"
+    why = f"what is taken here from {what} is not trained on, and the loader is made in one place (line {line})"
+    return f"{why} with one that is: both would be prepared", "make a DataLoader of its own for the evaluation"
 
 
 def _is_yielded(facts: Facts, node: ast.AST) -> bool:

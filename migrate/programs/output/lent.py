@@ -116,7 +116,9 @@ def _reached(
     seen: set[tuple[Function, bool]] = set()
     while waiting:
         unit, flows = waiting.pop()
-        if (unit, flows) in seen or not stays(program, edited, unit) or is_inside_model(facts, unit):
+        if (unit, flows) in seen or not stays(program, edited, unit):
+            continue
+        if is_inside_model(facts, unit) and not _is_handed(unit, mine):
             continue
         seen.add((unit, flows))
         yield unit, flows
@@ -126,6 +128,12 @@ def _reached(
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and unit.owner is not None:
                 if origins(facts.values(node), Role.MODEL) & mine:
                     waiting += [(other, True) for other in facts.functions if _reads(facts, other, node.attr, mine)]
+
+
+def _is_handed(unit: Function, mine: set[ast.AST]) -> bool:
+    """Whether a method of a model is given another one, or itself: `average.update(model)`, `Net.pack(model)`."""
+    own = unit.itself.arg if unit.itself is not None else None
+    return any(origins(values, Role.MODEL) & mine for name, values in unit.parameters.items() if name != own)
 
 
 def _is_only_shown(facts: Facts, call: ast.Call) -> bool:
