@@ -22,14 +22,18 @@ FRESH = 8  # how often a unit is run again before its turn, at most
 RUNS = 60  # real programs rest after one to four runs of a unit
 DEEPEST_CALL = 30  # calls inside calls; what lies deeper waits its turn
 
+_RUN = "<run>"  # key: that a unit has been run
+
 _Made = TypeVar("_Made")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class _Memory:
     """What was worked out of what is known, and is asked for by many units; a reader like them."""
 
     key: Hashable
+    make: Callable[[], object]
+    made: object = None
 
 
 class Agenda:
@@ -41,7 +45,8 @@ class Agenda:
         self._modules: dict[Unit, None] = {}
         self._functions: dict[Unit, None] = {}
         self._readers: dict[Hashable, dict[Unit | _Memory, None]] = {}
-        self._remembered: dict[Hashable, object] = {}
+        self._memories: dict[Hashable, _Memory] = {}
+        self._doubted: dict[_Memory, set[Unit]] = {}  # see `_doubt`
         self._count: Counter[Unit] = Counter()
         self._running: list[Unit] = []
         self._unsettled: dict[Unit, None] = {}  # met something unknown in their last run
@@ -64,6 +69,11 @@ class Agenda:
     def is_waiting(self, unit: Unit) -> bool:
         """Whether more is known now than when the unit was run."""
         return unit in self._queue(unit)
+
+    def awaits(self, unit: Unit) -> bool:
+        """The same, for one that reads on: it is told when the unit has been run."""
+        self.read((unit, _RUN))
+        return self.is_waiting(unit)
 
     def demand(self, unit: Unit) -> None:
         """Run a unit that waits for its first run now, since what it gives is needed.
@@ -89,7 +99,14 @@ class Agenda:
         return True
 
     def run_all(self) -> None:
-        """Run until no unit waits."""
+        """Run until no unit waits, nor would if what is remembered were made anew."""
+        self._run_waiting()
+        while self._doubted:
+            for memory in [*self._doubted]:
+                self._renew(memory)
+            self._run_waiting()
+
+    def _run_waiting(self) -> None:
         while firsts := [next(iter(waiting)) for waiting in (self._modules, self._functions) if waiting]:
             unit = min(firsts, key=self._count.__getitem__)  # a package of many modules runs them once, not in turns
             del self._queue(unit)[unit]
@@ -107,6 +124,7 @@ class Agenda:
                 self._run(unit)
         finally:
             self._running.pop()
+        self.news((unit, _RUN))
 
     @contextmanager
     def _read_by(self, reader: Unit | _Memory) -> Iterator[None]:
@@ -140,10 +158,29 @@ class Agenda:
     def remembered(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
         """What `make` gives, which only reads: made once, and again when something has grown that it has read."""
         self.read(key)
-        if key not in self._remembered:
-            with self._read_by(_Memory(key)):
-                self._remembered[key] = make()
-        return cast("_Made", self._remembered[key])
+        memory = self._memories.get(key)
+        if memory is None:
+            memory = self._memories[key] = _Memory(key, make)
+            memory.made = self._made(memory)
+        else:
+            self._renew(memory)
+        return cast("_Made", memory.made)
+
+    def _made(self, memory: _Memory) -> object:
+        with self._read_by(memory):
+            return memory.make()
+
+    def _renew(self, memory: _Memory) -> None:
+        """Make anew what is in doubt; who has read it is run again only if it is another now."""
+        told = self._doubted.pop(memory, None)
+        if told is None:
+            return
+        made = self._made(memory)
+        if made != memory.made:
+            memory.made = made
+            for reader in self._readers.get(memory.key, ()):
+                if not isinstance(reader, _Memory) and reader not in told and reader not in self._running:
+                    self.add(reader)
 
     def news(self, key: Hashable, is_fresh: Callable[[Unit], bool] = lambda _: False) -> None:
         """More is known about something: whoever has read it is to be run again.
@@ -153,10 +190,29 @@ class Agenda:
         """
         for reader in self._readers.get(key, ()):
             if isinstance(reader, _Memory):
-                if reader.key in self._remembered:
-                    del self._remembered[reader.key]
-                    self.news(reader.key, is_fresh)
+                self._doubt(reader, is_fresh)
             elif reader in self._running and is_fresh(reader):
                 self.surprises[reader] += 1
             else:
                 self.add(reader)
+
+    def _doubt(self, memory: _Memory, is_fresh: Callable[[Unit], bool]) -> None:
+        """What is remembered may be another now, and what was made of it: that is seen when someone asks for it.
+
+        What is running is told at once, since it has read what was; where that is fresh for it, it is told no more.
+        """
+        readers = self._readers.get(memory.key, {})
+        fresh = {unit for unit in self._running if is_fresh(unit)}
+        told = self._doubted.get(memory)
+        if told is None:
+            for unit in self._running:
+                if unit in readers and unit not in fresh:
+                    self.add(unit)
+                elif unit in readers:
+                    self.surprises[unit] += 1
+        elif told <= fresh:
+            return
+        self._doubted[memory] = fresh if told is None else told & fresh
+        for reader in readers:
+            if isinstance(reader, _Memory):
+                self._doubt(reader, is_fresh)

@@ -15,9 +15,10 @@ from migrate.analysis.libraries import library
 from migrate.analysis.members import class_of, reads_settings
 from migrate.analysis.methods import method
 from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values, computed, of_role
-from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State, bounded, in_order
+from migrate.analysis.state import ELEMENT, MAPPING, OVER, Frame, State
 from migrate.analysis.units import Class, Function, Handed
 from migrate.analysis.unpacking import inside
+from migrate.analysis.widening import bounded, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from migrate.analysis import hooks
 from migrate.analysis.arguments import Arguments
@@ -37,6 +37,7 @@ def enter(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Va
     if arguments.handed is None:
         state.handed.setdefault((arguments.node, frame.unit), {})[unit] = here
     state.enter(unit)
+    state.agenda.demand(unit)
     returned, yielded = _results(state, unit, here)
     if not returned and not yielded and (unit.returns or unit.yields) and state.agenda.refresh(unit):
         returned, yielded = _results(state, unit, here)  # all that there was came from other calls
@@ -45,11 +46,17 @@ def enter(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Va
 
 def _results(state: State, unit: Function, here: Values) -> tuple[Values, Values]:
     """What a call returns and yields."""
+    if len(unit.original.calls) == 1:
+        return state.result(unit), unit.yields
+    return state.agenda.remembered((id(unit), here), partial(_of_call, state, unit, here))
+
+
+def _of_call(state: State, unit: Function, here: Values) -> tuple[Values, Values]:
     returned, yielded = state.result(unit), unit.yields
-    if len(unit.original.calls) > 1:
-        returned = returned and of_this_call(state, unit, returned, here)
-        yielded = yielded and of_this_call(state, unit, yielded, here, is_generator=True)
-    return returned, yielded
+    return (
+        returned and of_this_call(state, unit, returned, here),
+        yielded and of_this_call(state, unit, yielded, here, is_generator=True),
+    )
 
 
 def hand(state: State, callee: Value, arguments: Arguments, frame: Frame) -> tuple[Function, Values]:

@@ -28,9 +28,10 @@ from migrate.analysis.roles import (
     texts,
 )
 from migrate.analysis.spreading import spread, spread_mapping
-from migrate.analysis.state import ANY, ELEMENT, MAPPING, OVER, Frame, State, widened
+from migrate.analysis.state import ANY, ELEMENT, MAPPING, OVER, Frame, State
 from migrate.analysis.units import Function
 from migrate.analysis.unpacking import unpack
+from migrate.analysis.widening import widened
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,9 @@ from migrate.analysis.known import training
 from migrate.analysis.roles import Role, Value
 from migrate.analysis.state import MAPPING, Frame, Round, State
 from migrate.analysis.syntax import FUNCTIONS, own_nodes, reads, writes
-from migrate.analysis.units import Class, Function, Unit, join
+from migrate.analysis.units import Class, Function, Unit
 from migrate.analysis.unpacking import inside
+from migrate.analysis.widening import join
 
 _Node = TypeVar("_Node", bound=ast.expr)
 

@@ -41,7 +41,7 @@ def of_this_call(state: State, unit: Function, found: Values, here: Values, *, i
     shallow = {value.origin for value in here}
     if all(value.origin in shallow or value.origin is None for value in found):
         return found
-    all_calls = NOTHING.union(*unit.parameters.values())
+    all_calls = state.parameters(unit)
     if is_generator:  # by what it runs over
         own = state.iterated(here)
         found = found - state.iterated(all_calls) | found & own if own else found
@@ -49,7 +49,7 @@ def of_this_call(state: State, unit: Function, found: Values, here: Values, *, i
     others = _without(origins, _origins(state, here))
     is_tensor = Role.TENSOR in roles(here) and Role.TENSOR in roles(found)
     stays = is_tensor or len(others) < len(origins)
-    if not others or (not stays and not state.agenda.is_waiting(unit)):
+    if not others or (not stays and not state.agenda.awaits(unit)):
         return found
     elsewhere = others - _without(others, _origins(state, all_calls))
     elsewhere = _without(elsewhere, _kept(state, unit, here))
@@ -99,7 +99,8 @@ def of_unpacked(state: State, target: ast.expr, share: Values, frame: Frame) -> 
     entered = state.handed.get((statement.value, frame.unit), {}) if isinstance(statement.value, ast.Call) else {}
     for unit, here in entered.items():
         if len(entered) == 1 and len(unit.original.calls) > 1:
-            return of_this_call(state, unit, share, here)
+            made = partial(of_this_call, state, unit, share, here)
+            return state.agenda.remembered((id(unit), share, here), made)
     return share
 
 
@@ -142,10 +143,10 @@ def _without_others_tensors(state: State, unit: Function, found: Values, here: V
     tensors = {value for value in found if value.role is Role.TENSOR and value.origin is None}
     if not tensors or any(value.role is Role.TENSOR for value in here):
         return found
-    if not any(tensors & values for values in unit.parameters.values()):
+    if not tensors & state.parameters(unit):
         return found
     mine = found & here
-    is_models = all(value.role is Role.MODEL for value in mine) if mine else state.agenda.is_waiting(unit)
+    is_models = all(value.role is Role.MODEL for value in mine) if mine else state.agenda.awaits(unit)
     return found - tensors if is_models else found
 
 

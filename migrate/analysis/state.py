@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from migrate.analysis.agenda import Agenda
 from migrate.analysis.known import TABLES, Tables
 from migrate.analysis.roles import NOTHING, ROWS, Role, Value, Values
-from migrate.analysis.units import Class, Function, FunctionNode, Module, Unit, join
+from migrate.analysis.units import Class, Function, FunctionNode, Module, Unit
+from migrate.analysis.widening import ANYTHING, join, united, widened
 
 if TYPE_CHECKING:
     import ast
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
 
     from migrate.analysis.syntax import Loop
     from migrate.source.project import Project, SourceFile
-
-#: What may be one of more values than this may be ANYTHING: that keeps the solver bounded, and claims nothing false.
-WIDEST = 48
-ANYTHING = Value(Role.UNKNOWN, name="anything")
 
 ELEMENT = "*"  # the key under which the elements of unknown position are kept
 _ALL, _PARAMETERS, _DEFAULTS, _RESULT = "<all>", "<parameters>", "<defaults>", "<result>"  # keys of the agenda
@@ -46,37 +43,6 @@ def kept(values: Values) -> Values:
         if value.role is Role.TENSOR:
             return frozenset(_TENSOR if each.role is Role.TENSOR else each for each in values)
     return values
-
-
-def widened(old: Values, values: Values) -> Values:
-    """The union, bounded."""
-    if not old:
-        return bounded(values)  # the same object, which is told from others at once
-    return old if ANYTHING in old else bounded(old | values)
-
-
-def bounded(values: Values) -> Values:
-    """The values, or the first of them and ANYTHING: a hundred functions teach no more than fifty."""
-    if len(values) <= WIDEST or (len(values) == WIDEST + 1 and ANYTHING in values):
-        return values
-    return frozenset({*in_order(values - {ANYTHING})[:WIDEST], ANYTHING})
-
-
-def in_order(values: Values) -> list[Value]:
-    """The values in an order that is the same in each run, which that of a set is not."""
-    return sorted(values, key=_place) if len(values) > 1 else list(values)
-
-
-def _place(value: Value) -> tuple[tuple[str, int, int, str], ...]:
-    """What values are ordered by: where and what they are, then the same of what they are bound to."""
-    found = []
-    bound: Value | None = value
-    while bound is not None:
-        path = bound.unit.module.path if isinstance(bound.unit, (Class, Function)) else ""
-        place = getattr(bound.origin, "lineno", 0), getattr(bound.origin, "col_offset", 0)
-        found.append((path, *place, f"{bound.role.value} {bound.name}"))
-        bound = bound.receiver
-    return tuple(found)
 
 
 @dataclass(slots=True)
@@ -319,6 +285,11 @@ class State:
         self.agenda.read((id(function), _PARAMETERS))
         return function.parameters.get(name, NOTHING)
 
+    def parameters(self, function: Function) -> Values:
+        """What all its parameters may be."""
+        self.agenda.read((id(function), _PARAMETERS))
+        return NOTHING.union(*function.parameters.values())
+
     def enter(self, function: Function) -> None:
         """A function is called, so its body is to be run."""
         if not self.agenda.is_met(function):
@@ -326,9 +297,11 @@ class State:
 
     def give(self, function: Function, returned: Values, yielded: Values = NOTHING) -> None:
         """Join values into what a function gives."""
-        if not ((returned := kept(returned)) <= function.returns and yielded <= function.yields):
-            function.returns |= returned
-            function.yields |= yielded
+        if (returned := kept(returned)) <= function.returns and yielded <= function.yields:
+            return
+        known = function.returns, function.yields
+        function.returns, function.yields = united(function.returns, returned), united(function.yields, yielded)
+        if (function.returns, function.yields) != known:
             self.agenda.news((id(function), _RESULT))
 
     def result(self, function: Function) -> Values:

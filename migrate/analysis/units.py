@@ -346,12 +346,3 @@ def locals_of(unit: Unit) -> set[str]:
         found.update(above.names, above.parameter_names)
         above = above.parent
     return found
-
-
-def join(names: dict[str, Values], name: str, values: Values) -> bool:
-    """Add values to a name; whether that was news."""
-    old = names.get(name)
-    if old is not None and values <= old:
-        return False
-    names[name] = (old or NOTHING) | values
-    return True

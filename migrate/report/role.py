@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.evidence import Evidence, Link
 from migrate.analysis.gaps import Cause, Gaps
 from migrate.analysis.roles import NOTHING, Certainty, Role, Value, Values
-from migrate.analysis.state import ANYTHING
+from migrate.analysis.widening import ANYTHING
 from migrate.errors import UsageError
 from migrate.report.names import guessed
 from migrate.report.text import one_line

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import data
 from migrate.analysis.roles import FROM_LOADER, ROWS, only, roles
-from migrate.analysis.state import in_order
 from migrate.analysis.syntax import binds, is_docstring, unused_name, walk
 from migrate.analysis.units import Class, Function
+from migrate.analysis.widening import in_order
 from migrate.programs.chance.calls import draws_in_evaluation, draws_samples
 from migrate.programs.chance.unnumbered import taken_beside_number
 from migrate.programs.evaluation.apart import mixes_rows

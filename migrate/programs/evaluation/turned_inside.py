@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import CUTTING, FOLDING_WITHOUT_DIM, TURNING
 from migrate.analysis.roles import Role, roles
-from migrate.analysis.state import in_order
 from migrate.analysis.syntax import argument_at, walk
 from migrate.analysis.units import Class, Function
+from migrate.analysis.widening import in_order
 from migrate.programs.reach.forwards import is_own_object
 from migrate.programs.training.sample_rows import name_of
 from migrate.programs.values.place import number

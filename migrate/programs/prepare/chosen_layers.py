@@ -15,9 +15,9 @@ import itertools
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins
-from migrate.analysis.state import in_order
 from migrate.analysis.syntax import arguments, is_none, reads, root_name, walk, writes
 from migrate.analysis.units import Class, Function
+from migrate.analysis.widening import in_order
 from migrate.programs.chance.calls import is_draw
 from migrate.programs.prepare.routed import asks_batch
 from migrate.programs.reach.callees import reached

@@ -1,4 +1,4 @@
-"""What is remembered of what was read is made anew when that grows, and its readers are run again."""
+"""What is remembered of what was read is made anew when that grows, and its readers are run again if it is another."""
 
 from __future__ import annotations
 
@@ -128,3 +128,68 @@ def test_a_unit_for_which_it_is_fresh_is_not() -> None:
 
     assert world.runs == {"both": 1}
     assert world.agenda.surprises[both] == 1
+
+
+def test_readers_of_what_comes_out_the_same_are_not_run_again() -> None:
+    seen: list[int] = []
+
+    def shifted(world: _World) -> None:
+        world.numbers["a"], world.numbers["b"] = 1, 2
+        world.agenda.news("a")
+        world.agenda.news("b")
+
+    world = _World({_unit("reader"): lambda world: seen.append(world.doubled()), _unit("writer"): shifted})
+    world.put("a", 3)
+
+    world.agenda.run_all()
+
+    assert seen == [6]
+    assert world.made == {"total": 2}
+    assert world.runs == {"reader": 1, "writer": 1}
+
+
+def test_it_is_made_anew_once_for_all_that_was_put_since() -> None:
+    seen: list[int] = []
+
+    def body(world: _World) -> None:
+        for number in range(1, 9):
+            world.put("a", number)
+
+    world = _World({_unit("reader"): lambda world: seen.append(world.total("total", "a")), _unit("writer"): body})
+
+    world.agenda.run_all()
+
+    assert seen == [0, 8]
+    assert world.made == {"total": 2}
+
+
+def test_a_unit_for_which_it_was_fresh_is_run_again_when_another_puts_more() -> None:
+    seen: list[int] = []
+
+    def body(world: _World) -> None:
+        seen.append(world.total("total", "a", "b"))
+        world.numbers["a"] = 4
+        world.agenda.news("a", lambda unit: unit is both)
+
+    both = _unit("both")
+    world = _World({both: body, _unit("writer"): lambda world: world.put("b", 5)})
+
+    world.agenda.run_all()
+
+    assert seen == [0, 9]
+    assert world.runs == {"both": 2, "writer": 1}
+
+
+def test_what_awaits_a_run_is_made_anew_after_it() -> None:
+    seen: list[bool] = []
+    waiting = _unit("waiting")
+
+    def body(world: _World) -> None:
+        seen.append(world.agenda.remembered("waits", lambda: world.agenda.awaits(waiting)))
+
+    world = _World({_unit("reader"): body, waiting: lambda _: None})
+
+    world.agenda.run_all()
+
+    assert seen == [True, False]
+    assert world.runs == {"reader": 2, "waiting": 1}

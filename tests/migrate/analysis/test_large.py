@@ -4,7 +4,7 @@ from collections import Counter
 
 from migrate.analysis import agenda, analyse, statements
 from migrate.analysis.roles import Role
-from migrate.analysis.state import WIDEST
+from migrate.analysis.widening import WIDEST
 from migrate.source.files import load
 from migrate.source.project import Project, SourceFile
 
@@ -139,3 +139,26 @@ def test_each_of_many_calls_of_a_factory_has_a_model_of_its_own():
     made = [facts.modules[0].names[name] for name in names]
     assert {value.role for values in made for value in values} == {Role.MODEL}
     assert len(frozenset().union(*made)) == len(made)
+
+
+def test_what_others_pass_to_a_function_does_not_run_its_callers_again(monkeypatch):
+    """What comes out of it for one call stays the same, though it gives more with each caller that is met."""
+    size = 120  # more than calls inside calls are run at once
+    makers = "".join(f"def make{n}():\n    make{n + 1}()\n    return kept(nn.Linear({n}, 1))\n\n" for n in range(size))
+    kept = f"def kept(net):\n    return net\n\ndef make{size}():\n    pass\n\n"
+    text = f"from torch import nn\n\n{kept}{makers}net = make0()\n"
+    counted, facts = runs(monkeypatch, Project([SourceFile("program.py", text.encode())]))
+
+    assert len(facts.modules[0].names["net"]) == 1
+    assert sum(count for unit, count in counted.items() if getattr(unit, "name", "").startswith("make")) < 2.5 * size
+
+
+def test_a_parameter_keeps_every_loader_and_few_of_what_nothing_is_known_of():
+    size = 2 * WIDEST
+    shown = "".join(f"show(a.b{n}.get({n}))\nshow(DataLoader(data{n}))\n" for n in range(size))
+    text = f"import a\nfrom torch.utils.data import DataLoader\n\ndef show(what):\n    print(what)\n\n{shown}"
+    facts = analyse(Project([SourceFile("program.py", text.encode())]))
+
+    (show,) = [unit for unit in facts.functions if unit.name == "show"]
+    kinds = Counter(value.role for value in show.parameters["what"])
+    assert kinds == {Role.LOADER: size, Role.UNKNOWN: WIDEST + 1}
