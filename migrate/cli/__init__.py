@@ -33,12 +33,19 @@ if TYPE_CHECKING:
     app: typer.Typer
 
 
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+
 def main() -> None:
     """The console script."""
-    from migrate.source.memory import to_the_end  # not where the package is imported for something else
+    try:
+        from migrate.source.memory import to_the_end  # not where the package is imported for something else
 
-    with to_the_end():
-        _answer(sys.argv[1:])
+        with to_the_end():
+            _answer(sys.argv[1:])
+    except KeyboardInterrupt:  # before any work has begun: modules are imported still
+        sys.stderr.write("migrate: interrupted\n")
+        sys.exit(INTERRUPTED)
 
 
 def _answer(arguments: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from migrate.cli import INTERRUPTED
 from migrate.errors import MigrateError
 from migrate.report.stream import emit
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 TROUBLE = 2
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def guarded(work: Callable[[], int], *, shows_traceback: bool) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from migrate import __version__, pipeline
+from migrate import __version__, cli, pipeline
 from migrate.cli import app, catalogue, command, plain
 from migrate.cli.asked import Asked
 from migrate.engine import Conversion, Engine
@@ -435,6 +435,14 @@ def test_interruption(monkeypatch):
     monkeypatch.setattr(pipeline, "run", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
     result = migrate("a.py")
     assert (result.exit_code, result.stderr) == (130, "migrate: interrupted\n")
+
+
+def test_interruption_before_anything_is_done(monkeypatch, capsys):
+    """While modules are imported, which takes a while on a cold disk."""
+    monkeypatch.setattr(cli, "_answer", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "migrate: interrupted\n")
 
 
 def test_bug_outside_any_file(monkeypatch):
