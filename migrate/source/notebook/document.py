@@ -91,7 +91,7 @@ def _document(text: str, path: str) -> Document:
     if not isinstance(version, int) or version < OLDEST:
         what = f"this is a notebook of format {version}; formats from {OLDEST} on are read"
         raise SourceError(what, _UPGRADE.format(path=path), path=path)
-    return Document(text, tuple(cells), _language(rest.get("metadata", {})))
+    return Document(text, tuple(cells), _language(rest.get("metadata") or {}))
 
 
 def _language(metadata: dict[str, Any]) -> str:
@@ -113,7 +113,7 @@ def _cell(reader: _Reader, number: int) -> Cell | None:
     given = values["source"]
     source = given if isinstance(given, str) else "".join(given)
     count = values.get("execution_count")
-    own = values.get("metadata", {})
+    own = values.get("metadata") or {}
     language = (own.get("vscode") or {}).get("languageId") or own.get("kernel") or ""
     return Cell(number, source, place, count if isinstance(count, int) else None, str(language).lower())
 

@@ -22,6 +22,13 @@ def test_code_cells_are_found_by_their_place_among_all(book):
     assert document.language == "python"
 
 
+def test_metadata_may_be_null_as_some_tools_write_it():
+    cell = {"cell_type": "code", "execution_count": None, "metadata": None, "outputs": [], "source": "a = 1"}
+    document = parsed(json.dumps({"cells": [cell], "metadata": None, "nbformat": 4}).encode(), "train.ipynb")
+
+    assert [one.source for one in document.cells] == ["a = 1"]
+
+
 @pytest.mark.parametrize(
     "style", [{"indent": 1}, {"indent": 4}, {"indent": "\t"}, {"indent": None}, {"ensure_ascii": True}]
 )
