@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from migrate.analysis.units import Unit
 
 FRESH = 8  # how often a unit is run again before its turn, at most
-RUNS = 60  # real programs rest after one to four runs of a unit
+RUNS = 60  # of one unit, at most: real programs rest after one to four
+ON_AVERAGE = 6  # runs of a unit, where there are many: the largest real programs took two to four
+FEW = 3000  # so many runs are seconds
 DEEPEST_CALL = 30  # calls inside calls; what lies deeper waits its turn
 
 _RUN = "<run>"  # key: that a unit has been run
@@ -48,19 +50,21 @@ class Agenda:
         self._memories: dict[Hashable, _Memory] = {}
         self._doubted: dict[_Memory, set[Unit]] = {}  # see `_doubt`
         self._count: Counter[Unit] = Counter()
+        self._all = 0  # runs so far
         self._running: list[Unit] = []
         self._unsettled: dict[Unit, None] = {}  # met something unknown in their last run
         self._reader: Unit | _Memory | None = None  # what reads now
         self._reading: set[Hashable] = set()  # what it has read, so that it is noted once
         self.surprises: Counter[Unit] = Counter()  # how often a running unit read something too early
-        self.cut_short: dict[Unit, None] = {}  # were to be run more often than the bound allows
+        self.cut_short: dict[Unit, None] = {}  # what was to be run when a bound was reached
 
     def _queue(self, unit: Unit) -> dict[Unit, None]:
         return self._modules if isinstance(unit, Module) else self._functions
 
     def add(self, unit: Unit) -> None:
         """Let a unit be run, some time."""
-        self._queue(unit)[unit] = None
+        if not self.cut_short or unit not in self._count:
+            self._queue(unit)[unit] = None
 
     def is_met(self, unit: Unit) -> bool:
         """Whether the unit has been run, or waits."""
@@ -113,10 +117,11 @@ class Agenda:
             self._start(unit)
 
     def _start(self, unit: Unit) -> None:
-        self._count[unit] += 1
-        if self._count[unit] > self._runs:
-            self.cut_short[unit] = None
+        if self._count[unit] and self._is_enough(unit):
+            self._cut_short(unit)
             return
+        self._count[unit] += 1
+        self._all += 1
         self._unsettled.pop(unit, None)
         self._running.append(unit)
         try:
@@ -125,6 +130,19 @@ class Agenda:
         finally:
             self._running.pop()
         self.news((unit, _RUN))
+
+    def _is_enough(self, unit: Unit) -> bool:
+        """Whether a bound is reached, for this unit or for all."""
+        return self._count[unit] >= self._runs or self._all >= max(FEW, ON_AVERAGE * len(self._count))
+
+    def _cut_short(self, unit: Unit) -> None:
+        """Run nothing again: what is learnt by then is reported, and nothing is done by it."""
+        self.cut_short[unit] = None
+        for waiting in (self._modules, self._functions):
+            for known in [each for each in waiting if each in self._count]:
+                del waiting[known]
+        self._doubted.clear()
+        self._unsettled.clear()
 
     @contextmanager
     def _read_by(self, reader: Unit | _Memory) -> Iterator[None]:
@@ -201,6 +219,8 @@ class Agenda:
 
         What is running is told at once, since it has read what was; where that is fresh for it, it is told no more.
         """
+        if self.cut_short:
+            return
         readers = self._readers.get(memory.key, {})
         fresh = {unit for unit in self._running if is_fresh(unit)}
         told = self._doubted.get(memory)

@@ -134,8 +134,7 @@ def evaluated_beside(
 def _why_beside(facts: Facts, program: Program, named: Named) -> tuple[str, str]:
     """The reason, and the way out."""
     what, line = named.target, named.statements[-1].lineno
-    makes_several = isinstance(named.unit, Function) and len([*facts.callers(named.unit)]) > 1
-    if named.origins <= program.training_loaders and not makes_several:
+    if named.origins <= program.training_loaders and not facts.singles.runs_again(named.statements[-1]):
         why = f"{what} is trained on, and of what is taken here some goes where nothing is trained, as far as is seen"
         among = "the batches of several loaders may be taken in one place"
         return f"{why}: {among}", "run over each loader itself, `for batch in loader:`, in a function of its own"

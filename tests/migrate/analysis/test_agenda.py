@@ -6,7 +6,10 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 
-from migrate.analysis.agenda import Agenda
+import pytest
+
+from migrate.analysis import agenda
+from migrate.analysis.agenda import RUNS, Agenda
 from migrate.analysis.units import Function, Module, Unit
 from migrate.source.project import source_file
 
@@ -22,14 +25,18 @@ def _unit(name: str) -> Function:
 class _World:
     """Numbers under names, of which units read sums that are remembered."""
 
-    def __init__(self, bodies: dict[Unit, Callable[[_World], None]]) -> None:
+    def __init__(self, bodies: dict[Unit, Callable[[_World], None]], runs: int = RUNS) -> None:
         self.numbers: dict[str, int] = {}
         self.made: Counter[str] = Counter()
         self.runs: Counter[str] = Counter()
-        self.agenda = Agenda(self._run)
-        self._bodies = bodies
-        for unit in bodies:
-            self.agenda.add(unit)
+        self.agenda = Agenda(self._run, runs)
+        self._bodies: dict[Unit, Callable[[_World], None]] = {}
+        for unit, body in bodies.items():
+            self.meet(unit, body)
+
+    def meet(self, unit: Unit, body: Callable[[_World], None]) -> None:
+        self._bodies[unit] = body
+        self.agenda.add(unit)
 
     def _run(self, unit: Unit) -> None:
         assert isinstance(unit, Function)
@@ -193,3 +200,36 @@ def test_what_awaits_a_run_is_made_anew_after_it() -> None:
 
     assert seen == [True, False]
     assert world.runs == {"reader": 2, "waiting": 1}
+
+
+def _growing(world: _World) -> None:
+    """Reads what it adds to."""
+    world.put("a", world.number("a") + 1)
+
+
+def test_what_would_be_run_for_ever_is_cut_short_and_what_was_not_run_yet_is_run() -> None:
+    late, growing = _unit("late"), _unit("growing")
+
+    def body(world: _World) -> None:
+        _growing(world)
+        if world.runs["growing"] == 7:
+            world.meet(late, _growing)
+
+    world = _World({growing: body}, runs=7)
+
+    world.agenda.run_all()
+
+    assert list(world.agenda.cut_short) == [growing]
+    assert world.runs == {"growing": 7, "late": 1}
+
+
+def test_many_that_run_each_other_are_cut_short_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agenda, "FEW", 20)
+    units = [_unit(f"unit{number}") for number in range(10)]
+    world = _World(dict.fromkeys(units, _growing))
+
+    world.agenda.run_all()
+
+    assert len(world.agenda.cut_short) == 1
+    assert sum(world.runs.values()) == agenda.ON_AVERAGE * len(units)
+    assert min(world.runs.values()) >= 1

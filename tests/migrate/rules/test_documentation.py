@@ -172,7 +172,6 @@ def one_by_one(before, after):
         "target": "step",
         "over": (over.fullmatch(before)[1], over.fullmatch(after)[1]),
         "batch": "x, y = next(batches)",
-        "accelerator": "accelerator = Accelerator(cpu=True)",  # nothing moves the batches
     }
 
 
