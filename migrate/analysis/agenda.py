@@ -209,10 +209,14 @@ class Agenda:
         for reader in self._readers.get(key, ()):
             if isinstance(reader, _Memory):
                 self._doubt(reader, is_fresh)
-            elif reader in self._running and is_fresh(reader):
-                self.surprises[reader] += 1
             else:
-                self.add(reader)
+                self._tell(reader, is_fresh)
+
+    def _tell(self, reader: Unit, is_fresh: Callable[[Unit], bool]) -> None:
+        if reader in self._running and is_fresh(reader):
+            self.surprises[reader] += 1
+        else:
+            self.add(reader)
 
     def _doubt(self, memory: _Memory, is_fresh: Callable[[Unit], bool]) -> None:
         """What is remembered may be another now, and what was made of it: that is seen when someone asks for it.
@@ -225,14 +229,12 @@ class Agenda:
         fresh = {unit for unit in self._running if is_fresh(unit)}
         told = self._doubted.get(memory)
         if told is None:
-            for unit in self._running:
-                if unit in readers and unit not in fresh:
-                    self.add(unit)
-                elif unit in readers:
-                    self.surprises[unit] += 1
+            told = fresh
+            for unit in [each for each in self._running if each in readers]:
+                self._tell(unit, is_fresh)
         elif told <= fresh:
             return
-        self._doubted[memory] = fresh if told is None else told & fresh
+        self._doubted[memory] = told & fresh
         for reader in readers:
             if isinstance(reader, _Memory):
                 self._doubt(reader, is_fresh)

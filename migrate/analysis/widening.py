@@ -9,7 +9,7 @@ from migrate.analysis.units import Class, Function
 WIDEST = 48
 ANYTHING = Value(Role.UNKNOWN, name="anything")
 
-#: Of these nothing is known, if they are not the project's own.
+#: Of these nothing is known, if they are none of the project's own.
 _UNKNOWN = frozenset({Role.UNKNOWN, Role.METHOD})
 
 
@@ -45,13 +45,16 @@ def united(old: Values, values: Values) -> Values:
     union = old | values
     if len(union) <= WIDEST:
         return union
-    fresh = frozenset(value for value in values if value.role in _UNKNOWN and value.unit is None) - old - {ANYTHING}
-    if not fresh or ANYTHING in old:
+    fresh = _unknown(values) - old - {ANYTHING}
+    if ANYTHING in old:
         return union - fresh
-    known = sum(value.role in _UNKNOWN and value.unit is None for value in old)
-    if known + len(fresh) <= WIDEST:
-        return union
-    return union.difference(in_order(fresh)[max(0, WIDEST - known) :]) | {ANYTHING}
+    room = max(0, WIDEST - len(_unknown(old)))
+    return union if len(fresh) <= room else union.difference(in_order(fresh)[room:]) | {ANYTHING}
+
+
+def _unknown(values: Values) -> Values:
+    """Those of which nothing is known."""
+    return frozenset(value for value in values if value.role in _UNKNOWN and value.unit is None)
 
 
 def in_order(values: Values) -> list[Value]:

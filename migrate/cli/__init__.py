@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     app: typer.Typer
 
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-
-
 def main() -> None:
     """The console script."""
     try:
@@ -44,8 +41,9 @@ def main() -> None:
         with to_the_end():
             _answer(sys.argv[1:])
     except KeyboardInterrupt:  # before any work has begun: modules are imported still
-        sys.stderr.write("migrate: interrupted\n")
-        sys.exit(INTERRUPTED)
+        from migrate.cli.guard import interrupted
+
+        sys.exit(interrupted())
 
 
 def _answer(arguments: Sequence[str]) -> None:

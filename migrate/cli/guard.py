@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from migrate.cli import INTERRUPTED
 from migrate.errors import MigrateError
 from migrate.report.stream import emit
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 TROUBLE = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def guarded(work: Callable[[], int], *, shows_traceback: bool) -> int:
@@ -20,8 +20,7 @@ def guarded(work: Callable[[], int], *, shows_traceback: bool) -> int:
     try:
         return work()
     except KeyboardInterrupt:
-        emit("migrate: interrupted\n", sys.stderr)
-        return INTERRUPTED
+        return interrupted()
     except MigrateError as error:
         emit(f"migrate: {error}\n", sys.stderr)
         cause: BaseException = error
@@ -32,6 +31,12 @@ def guarded(work: Callable[[], int], *, shows_traceback: bool) -> int:
     if shows_traceback:
         trace([cause])
     return TROUBLE
+
+
+def interrupted() -> int:
+    """Say that a person has ended the run; its exit status."""
+    emit("migrate: interrupted\n", sys.stderr)
+    return INTERRUPTED
 
 
 def trace(causes: Sequence[BaseException]) -> None:

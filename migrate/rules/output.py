@@ -164,10 +164,11 @@ def _download(conversion: Conversion, draft: Draft) -> None:
     for run in found.in_turns:
         draft.wrap_block(run, f"with {conversion.access.name(run[0])}.main_process_first()")
     done = {id(inner) for run in found.in_turns for statement in run for inner in ast.walk(statement)}
-    for kept in caches(conversion).runs:
+    cached = conversion.once(caches)
+    for kept in cached.runs:
         if not any(id(inner) in done for statement in kept for inner in ast.walk(statement)):
             draft.wrap_block(kept, f"with {conversion.access.name(kept[0])}.main_process_first()")
-    for statement in caches(conversion).late:
+    for statement in cached.late:
         draft.note(statement, "a process that is late finds this file half written", "make it on one process first")
     for call in found.at_once:
         draft.note(call, "every process downloads this at the same time", "download it once before the first run")
@@ -218,7 +219,7 @@ def _report(conversion: Conversion, draft: Draft, said: Speech) -> None:
         what = f"every process prints or writes what is said in {listed(said.unnamed)}"
         named = [module.path for module in conversion.modules]
         draft.note(conversion.placement.accelerator.statement, what, way_out(named, said.unnamed))
-    kept = caches(conversion).inside  # by one process after the other
+    kept = conversion.once(caches).inside  # by one process after the other
     for around in said.outside:
         if left := [statement for statement in around.written if statement not in kept]:
             _tell(draft, replace(around, written=left))
@@ -292,7 +293,7 @@ def _make(conversion: Conversion, draft: Draft, said: Speech) -> None:
 
 def _asked_together(conversion: Conversion) -> Iterator[ast.stmt]:
     """What all have asked for before it is made, where they do not come one after the other anyway."""
-    kept = caches(conversion)
+    kept = conversion.once(caches)
     yield from (statement for statement in asked_before(conversion) if statement not in kept.inside)
     yield from kept.asked
 

@@ -59,3 +59,8 @@ HOST_PREFIXES = ("numpy.", "sklearn.", "scipy.", "pandas.", "matplotlib.", "seab
 TURNING = frozenset("t transpose permute swapaxes swapdims movedim moveaxis mT".split())
 #: Cut a tensor into pieces along a dimension: the first, if none is named.
 CUTTING = frozenset("unbind chunk split tensor_split".split())
+
+
+def is_in_place(method: str) -> bool:
+    """Whether a method changes the tensor where it stands, by its name: `add_`, `zero_`."""
+    return method.endswith("_") and not method.startswith("_")

@@ -94,11 +94,9 @@ def _kept(conversion: Conversion) -> Iterator[tuple[_Kept, Unit]]:
     units = {*conversion.units, *(use.unit for use in uses_reached(facts, conversion.speaking_uses))} - each
     for unit in facts.units:
         own = facts.own(unit) if unit in units and facts.is_editable(unit) else ()
-        for node in own:
-            kept = _run(conversion, node) if isinstance(node, ast.If) else None
-            kept = _tried(conversion, node) if isinstance(node, ast.Try) else kept
-            if kept is not None:
-                yield kept, unit
+        asking = (node for node in own if isinstance(node, (ast.If, ast.Try)))
+        found = (_run(conversion, n) if isinstance(n, ast.If) else _tried(conversion, n) for n in asking)
+        yield from ((kept, unit) for kept in found if kept is not None)
 
 
 def _tried(conversion: Conversion, node: ast.Try) -> _Kept | None:

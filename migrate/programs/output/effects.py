@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known import output, training
 from migrate.analysis.known import same as known
+from migrate.analysis.known.tensors import is_in_place
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import arguments, root_name, walk
 from migrate.analysis.units import Function
@@ -153,7 +154,7 @@ class Effects:
             return not node.args or root_name(node.args[0]) not in fresh
         if not isinstance(func, ast.Attribute) or self._facts.targets(node):
             return False
-        in_place = func.attr.endswith("_") and not func.attr.startswith("_")
+        in_place = is_in_place(func.attr)
         if self._facts.names(func.value):  # of a library: `nn.init.zeros_(layer.bias)`
             return in_place and bool(node.args) and root_name(node.args[0]) not in fresh
         if root_name(func.value) in fresh:

@@ -71,7 +71,7 @@ def _takers(conversion: Conversion) -> Iterator[tuple[str, Place]]:
 
 def _reads(conversion: Conversion) -> Iterator[tuple[str, Place]]:
     """What all processes read, by the text of the path."""
-    voice, kept = Voice(conversion), caches(conversion).inside
+    voice, kept = Voice(conversion), conversion.once(caches).inside
     for use in uses_reached(conversion.facts, conversion.speaking_uses):
         path = read_path(conversion, use.node)
         if path is None or use.node in kept or not conversion.access.has(use.unit):

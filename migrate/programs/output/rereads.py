@@ -43,7 +43,7 @@ _DRAWS = frozenset({"matplotlib.pyplot.savefig", "torchvision.utils.save_image"}
 
 def rereads(conversion: Conversion) -> list[ast.stmt]:
     """The statements before which all processes wait for what the main process writes."""
-    kept = caches(conversion).inside  # which the main process comes to first
+    kept = conversion.once(caches).inside  # which the main process comes to first
     written = {
         path: later
         for path, writes in written_paths(conversion)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.tensors import is_in_place
 from migrate.analysis.roles import Role
 from migrate.analysis.syntax import COMPREHENSIONS, arguments, reads, rounds, targets_of, walk
 from migrate.analysis.texts import text_of
@@ -177,8 +178,7 @@ def _changes(facts: Facts, method: Function, depth: int = _DEEPEST, *, counts: b
 
 def _puts(method: str) -> bool:
     """Whether a method puts what it is given into its object: into a container, or a tensor where it stands."""
-    is_in_place = method.endswith("_") and not method.startswith("_") and method != "requires_grad_"
-    return is_in_place or method in GROWING
+    return method in GROWING or (is_in_place(method) and method != "requires_grad_")
 
 
 def _statement(facts: Facts, node: ast.AST) -> ast.stmt:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.tensors import is_in_place
 from migrate.analysis.roles import FROM_LOADER, Role, roles
 from migrate.analysis.syntax import arguments
 from migrate.programs.values.kept import is_place
@@ -44,7 +45,7 @@ def _is_into_first(name: str) -> bool:
 
 def _changed(call: ast.Call) -> ast.expr | None:
     """What a method with a trailing underscore is called on, through others of that kind."""
-    if not isinstance(call.func, ast.Attribute) or not call.func.attr.endswith("_") or call.func.attr.startswith("_"):
+    if not isinstance(call.func, ast.Attribute) or not is_in_place(call.func.attr):
         return None
     of = call.func.value
     return _changed(of) if isinstance(of, ast.Call) else of

@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from migrate.analysis.known.tensors import is_in_place
 from migrate.analysis.syntax import reads, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.values.assigned import paired
@@ -162,8 +163,7 @@ def _method(unit: Function) -> _Method:
 def _changed(node: ast.Call, own: str) -> str | None:
     """The attribute that holds the tensor which a method changes where it stands: `self.total.add_(loss)`."""
     of = node.func if isinstance(node.func, ast.Attribute) else None
-    is_in_place = of is not None and of.attr.endswith("_") and not of.attr.startswith("_")
-    return _own(of.value, own) if of is not None and is_in_place else None
+    return _own(of.value, own) if of is not None and is_in_place(of.attr) else None
 
 
 def _set_in_place(method: _Method, node: ast.Call, name: str) -> None:
