@@ -31,7 +31,7 @@ from migrate.programs.prepare.scripts import (
 from migrate.programs.prepare.visitors import visitor
 from migrate.report.model import Finding, Kind, Outcome, Summary
 from migrate.rules.converting import convert, convert_script
-from migrate.rules.told import told
+from migrate.rules.told import LEFT, told
 from migrate.source.memory import passing
 
 if TYPE_CHECKING:
@@ -63,14 +63,13 @@ class View:
 
     @property
     def converts(self) -> bool:
-        """Whether each of its training loops is converted."""
+        """Whether one of its training loops is converted."""
         return converts(self.outcome)
 
 
 def converts(outcome: Outcome) -> bool:
-    """Whether each training loop that is told of is converted."""
-    loops = [finding for finding in outcome.findings if finding.kind is Kind.LOOP]
-    return bool(loops) and all(loop.converts for loop in loops)
+    """Whether one of the training loops that are told of is converted."""
+    return any(finding.kind is Kind.LOOP and finding.converts for finding in outcome.findings)
 
 
 def converted(project: Project, facts: Facts, options: Options, ready: Sequence[Ready] = ()) -> tuple[Outcome, Plan]:
@@ -294,7 +293,10 @@ def _refused(edit: Edit, one: View, other: View) -> Finding:
 
 
 def _left_for(outcome: Outcome, why: str) -> tuple[Summary, ...]:
-    return tuple(replace(s, text=s.text and f"{s.text} Left as it is: {why}.") for s in outcome.summaries)
+    return tuple(
+        replace(s, text=f"{s.text} {LEFT}: {why}.") if s.text and f" {LEFT}" not in s.text else s
+        for s in outcome.summaries
+    )
 
 
 def _as_left(view: View, why: Finding) -> Outcome:
@@ -303,7 +305,9 @@ def _as_left(view: View, why: Finding) -> Outcome:
 
 
 def _not_converted(outcome: Outcome, why: str) -> tuple[Finding, ...]:
-    """The loops of what is left although it would convert by itself."""
+    """What is said of a script that is left although loops of it would convert by themselves: those have this reason."""
     message = f"training loop in plain PyTorch, not converted{why}"
-    loops = (finding for finding in outcome.findings if finding.kind is Kind.LOOP)
-    return tuple(replace(loop, message=message, hint="", converts=False) for loop in loops)
+    loops = [finding for finding in outcome.findings if finding.kind is Kind.LOOP]
+    left = [loop for loop in loops if not loop.converts]
+    reasons = (f for f in outcome.findings if f.kind is not Kind.LOOP and any(f.code in loop.message for loop in left))
+    return (*(replace(f, message=message, hint="", converts=False) if f.converts else f for f in loops), *reasons)

@@ -17,6 +17,7 @@ from migrate.programs.schedule.schedulers import Pace, schedules
 from migrate.programs.training.loose import trained_alone
 from migrate.report.model import Summary
 from migrate.rules.objects import Objects
+from migrate.rules.told import LEFT
 from migrate.rules.unresolved import unresolved
 
 if TYPE_CHECKING:
@@ -190,11 +191,11 @@ class Narrator:
 def _reason(program: Program) -> str:
     """Why a program is left as it is; the report has the way out."""
     if not program.refusals:
-        return "Left as it is."
+        return f"{LEFT}."
     first = program.refusals[0]
     more = len({(r.code, r.why) for r in program.refusals}) - 1
     also = f", and for {more} more reason{'s' if more > 1 else ''}" if more else ""
-    return f"Left as it is: {first.why} ({first.code}){also}."
+    return f"{LEFT}: {first.why} ({first.code}){also}."
 
 
 def first(facts: Facts, named: Named) -> ast.AST:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from migrate.programs.program import Program, Refusal
     from migrate.source.project import SourceFile
 
+LEFT = "Left as it is"  # how the sentence begins that says so of a program
+
 
 def told(findings: Iterable[Finding], options: Options) -> tuple[Finding, ...]:
     """What is said, in order, each thing once: files that stand together may have one reason for several programs."""

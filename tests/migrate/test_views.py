@@ -205,6 +205,45 @@ def test_one_that_is_refused_keeps_the_others(converted):
     assert any("it shares code with train_fast.py, which is left" in s.text for s in report.summaries)
 
 
+TWO_FITS = (
+    ENGINE
+    + """
+    def fit_by_hand(net, batches):
+        for x, y in batches:
+            loss = torch.nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            for param in net.parameters():
+                param.data -= 0.1 * param.grad
+                param.grad = None
+"""
+)
+BY_HAND = SCRIPT.replace(
+    "engine.fit(", "engine.fit_by_hand(torch.nn.Linear(2, 2), [data[:10], data[10:20]])\n        engine.fit("
+)
+
+
+def test_of_scripts_that_share_two_loops_the_one_that_can_be_is_converted(converted):
+    report, files = converted(engine=TWO_FITS, train=BY_HAND, train_small=BY_HAND.replace("SGD", "Adam"))
+    assert [code for _, code in reasons(report)] == ["MIG902"]
+    assert [(loop.converts, loop.path) for loop in report.of(Kind.LOOP)] == [(True, "engine.py"), (False, "engine.py")]
+    assert files["engine"].count("accelerator.backward(loss)") == 1
+    assert files["engine"].count("loss.backward()") == 1
+    assert "prepare(" in files["train"]
+    assert "prepare(" in files["train_small"]
+
+
+def test_of_scripts_that_share_two_loops_what_is_left_has_its_own_reason(converted):
+    few = BY_HAND.replace("engine.fit(net, optimizer, loader, device)", "engine.fit(net, optimizer, few, device)")
+    few = few.replace("loader = DataLoader(data, batch_size=10, shuffle=True)", "few = [data[:10], data[10:20]]")
+    report, files = converted(engine=TWO_FITS, train=BY_HAND, train_few=few)
+    assert {code for _, code in reasons(report)} == {"MIG901", "MIG902"}
+    fit, by_hand = (loop.message for loop in report.of(Kind.LOOP))
+    assert fit.endswith("not converted (MIG901)")
+    assert by_hand.endswith("not converted (MIG902)")
+    assert all(summary.text.count("Left as it is") == 1 for summary in report.summaries)
+    assert all("ccelerator" not in text for text in files.values())
+
+
 def test_when_one_is_left_the_others_are_looked_at_by_several_processes(tmp_path, monkeypatch):
     if workers.count([1, 1], 2) < 2:
         pytest.skip("processes are not forked on this system")
