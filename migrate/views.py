@@ -305,7 +305,7 @@ def _as_left(view: View, why: Finding) -> Outcome:
 
 
 def _not_converted(outcome: Outcome, why: str) -> tuple[Finding, ...]:
-    """What is said of a script that is left although loops of it would convert by themselves: those have this reason."""
+    """What is said of a script that is left although some of its loops would convert: those have this reason."""
     message = f"training loop in plain PyTorch, not converted{why}"
     loops = [finding for finding in outcome.findings if finding.kind is Kind.LOOP]
     left = [loop for loop in loops if not loop.converts]
