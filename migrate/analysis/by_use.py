@@ -1,7 +1,7 @@
 """Library names that no table has, by what the program does with what they make.
 
-What gives its `parameters()`, is called, or is told `train()` or `eval()`, is a model: nothing else has these. The rows
-that follow are those of one run.
+What gives its `parameters()`, and is called, told `train()` or `eval()`, moved, or kept by its `state_dict()`, is a
+model: nothing else has these. The rows that follow are those of one run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from migrate.analysis.roles import Value
     from migrate.analysis.state import State
 
-_MODES = frozenset({"train", "eval"})
+#: What a model is told, beside what is said of others, too; flows of a library train by `log_prob()` alone.
+_OF_MODELS = frozenset({"train", "eval", "to", "cuda", "state_dict", "load_state_dict"})
 
 
 def rows(state: State) -> tuple[Makes, ...]:
@@ -30,7 +31,7 @@ def rows(state: State) -> tuple[Makes, ...]:
     asked = set(_receivers(state, lambda call: _method(call) == "parameters" and not call.args))
     if not asked:
         return ()
-    run = set(_receivers(state, lambda call: _method(call) in _MODES)) | set(_run(state))
+    run = set(_receivers(state, lambda call: _method(call) in _OF_MODELS)) | set(_run(state))
     names = {name for value in asked & run for name in _names(state, value)}
     return tuple(Makes(name, Role.MODEL) for name in sorted(names))
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import FOLDING, FOLDING_WITHOUT_DIM
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, roles
-from migrate.analysis.syntax import arguments
+from migrate.analysis.syntax import arguments, own_nodes
 from migrate.programs.values.place import number
+from migrate.programs.values.results import is_integer, may_give_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 #: What a share of the batch is meant to have of its own, sizes, and what only hands out what is there.
 _OF_ITS_OWN = frozenset("size shape numel dim ndim nelement __len__ item tolist numpy data_ptr".split())
 _FOLDING = (FOLDING | FOLDING_WITHOUT_DIM) - _OF_ITS_OWN
+#: Give one tensor, whatever they are given: one of its numbered elements is a row.
+_ONE = frozenset(
+    """to cuda cpu float double half detach clone contiguous view reshape flatten squeeze unsqueeze permute transpose
+    softmax log_softmax sigmoid tanh relu exp log abs clamp argmax argmin numpy""".split()
+)
+#: What a tensor has and a tuple has not.
+_OF_TENSORS = _ONE | _OF_ITS_OWN - {"__len__"}
 #: Compute over a dimension, or put its elements elsewhere.
 _OVER_DIM = frozenset("flip sort argsort roll softmax log_softmax normalize cumsum cumprod unique topk".split())
 _JOINING = frozenset("torch.cat torch.concat torch.concatenate torch.vstack torch.stack".split())
@@ -31,9 +39,16 @@ def mixes_rows(facts: Facts, before: Iterable[ast.stmt], forward: ast.stmt) -> s
     for node in (node for part in (*before, *_given(facts, forward)) for node in ast.walk(part)):
         if isinstance(node, ast.Call) and (_folds(facts, node) or _joins(facts, node)):
             return f"`{ast.unparse(node)}` is computed from all rows of the batch (line {node.lineno})"
-        if isinstance(node, ast.Subscript) and _chooses(facts, node):
+        if isinstance(node, ast.Subscript) and (_chooses(facts, node) or _picks(facts, node)):
             return f"`{ast.unparse(node)}` chooses rows of the batch (line {node.lineno})"
     return None
+
+
+def takes_rows(facts: Facts, node: ast.AST) -> bool:
+    """Whether some rows of a model's result are taken, or all in another order: `model(x)[0]`, `model(x).flip(0)`."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr in _OVER_DIM and _folds(facts, node)
+    return isinstance(node, ast.Subscript) and (_chooses(facts, node) or _picks(facts, node))
 
 
 def _given(facts: Facts, forward: ast.stmt) -> list[ast.expr]:
@@ -79,3 +94,22 @@ def _chooses(facts: Facts, node: ast.Subscript) -> bool:
         return isinstance(node.slice, ast.Tuple) and any((first.lower, first.upper, first.step))
     inner = (each for each in ast.walk(first) if isinstance(each, (ast.Name, ast.Attribute, ast.Call)))
     return any(roles(facts.values(each)) & FROM_LOADER for each in inner)
+
+
+def _picks(facts: Facts, node: ast.Subscript) -> bool:
+    """`x[0]` of a tensor, `model(x)[-1]`: of a tuple that would be what lies at that place, with all its rows."""
+    first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    if not is_integer(first) or not roles(facts.values(node.value)) & ROWS:
+        return False
+    taken = node.value
+    if isinstance(taken, ast.Name):
+        parents = facts.tree(taken).parents
+        named = (each for each in own_nodes(facts.tree(taken).function(taken)) if isinstance(each, ast.Name))
+        above = (parents[each] for each in named if each.id == taken.id)
+        return any(isinstance(each, ast.Attribute) and each.attr in _OF_TENSORS for each in above)
+    if not isinstance(taken, ast.Call):
+        return False
+    if Role.MODEL in roles(facts.values(taken.func)):
+        return may_give_one(facts, taken)
+    name = taken.func.attr if isinstance(taken.func, ast.Attribute) else getattr(taken.func, "id", "")
+    return name in _ONE

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, roles
 from migrate.analysis.syntax import arguments, walk
+from migrate.programs.evaluation.apart import takes_rows
 from migrate.programs.evaluation.fixed_rows import shapes
 from migrate.programs.evaluation.judging import is_model_call
 from migrate.programs.evaluation.one_row import squeezes
@@ -133,7 +134,8 @@ def _unnamed(facts: Facts, statement: ast.stmt, calls: list[ast.Call], before: l
     is_judged = any(call not in calls for call in inside)
     if isinstance(statement, ast.Assign) and not is_judged and all(is_plain(target) for target in statement.targets):
         found = roles(facts.values(statement.value))
-        is_whole = any(squeezes(node) or shapes(facts, node, before) for node in ast.walk(statement.value))
+        nodes = ast.walk(statement.value)
+        is_whole = any(squeezes(node) or shapes(facts, node, before) or takes_rows(facts, node) for node in nodes)
         if found & ROWS and Role.STATISTIC not in found and not is_whole:
             return None
     tree = facts.tree(statement)

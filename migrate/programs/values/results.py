@@ -130,10 +130,11 @@ def _is_taken_apart(facts: Facts, node: ast.expr) -> bool:
     if not isinstance(parent, ast.Subscript) or parent.value is not node:
         return False
     bounds = [parent.slice.lower, parent.slice.upper] if isinstance(parent.slice, ast.Slice) else [parent.slice]
-    return all(bound is None or _is_integer(bound) for bound in bounds)
+    return all(bound is None or is_integer(bound) for bound in bounds)
 
 
-def _is_integer(node: ast.expr) -> bool:
+def is_integer(node: ast.expr) -> bool:
+    """Whether a number of an element is written out."""
     value = node.operand if isinstance(node, ast.UnaryOp) else node
     return isinstance(value, ast.Constant) and isinstance(value.value, int)
 
@@ -187,6 +188,17 @@ def _gives_one(facts: Facts, call: ast.Call) -> bool:
         return True
     results = list(_results(facts, call))
     return bool(results) and not any(isinstance(result, (ast.Tuple, ast.Dict, ast.Name)) for result in results)
+
+
+def may_give_one(facts: Facts, call: ast.Call) -> bool:
+    """Whether a model may give one tensor, of which `[0]` is a row: one of PyTorch, or one of the project."""
+    models = [value for value in facts.values(call.func) if value.role is Role.MODEL]
+    if any(value.unit is None and value.name.startswith("torch.nn.") for value in models):
+        return not all(value.name.startswith(_GIVING_SEVERAL) for value in models)
+    return any(not isinstance(result, (ast.Tuple, ast.List, ast.Dict)) for result in _results(facts, call))
+
+
+_GIVING_SEVERAL = tuple(f"torch.nn.{name}" for name in "RNN LSTM GRU MultiheadAttention".split())
 
 
 def _is_scalar(facts: Facts, node: ast.expr) -> bool:

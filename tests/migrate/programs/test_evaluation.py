@@ -46,6 +46,12 @@ SHARED = {
     "the last batch read after the loop": ("out = net(x)\nfound.append(out)", ("out", "x")),
     "a loss at once": ("correct += crit(net(x), y).item()", ("outputs", "y")),
     "a shape that goes by the batch": ("n = len(x)\nout = net(x.view(n, -1)).view(n, -1)\nfound.append(out)", ("out",)),
+    "a row of the result": ("out = net(x)[0]\nfound.append(out)", ("outputs",)),
+    "the last row of it": ("out = net(x).softmax(1)[-1]\nfound.append(out)", ("outputs",)),
+    "the rows of it turned": ("out = net(x).flip(0)\nfound.append(out)", ("outputs",)),
+    "the rows of it sorted": ("out = net(x).sort(0)[0]\nfound.append(out)", ("outputs",)),
+    "a column of it": ("out = net(x)[:, 0]\nfound.append(out)", ("out",)),
+    "the values of its maxima": ("out = net(x).max(1)[0]\nfound.append(out)", ("out",)),
     "the result in the shape of a whole batch": ("out = net(x).view(8, 1)\nfound.append(out)", ("outputs",)),
     "names in a block before": ("with torch.no_grad():\n    x = x + 0\nout = net(x)\nfound.append(out)", ("out",)),
 }
@@ -207,6 +213,7 @@ IN_FULL = {
     ),
     "a size kept from before": ("n = x.size(0)\nout = net(x.view(n, 1))\ncorrect += out.sum() / n", "folds the rows"),
     "the model under a condition": ("if y is not None:\n    out = net(x)\n    found.append(out)", "another block"),
+    "a row of the batch before": ("first = x[0]\nout = net(x.float())\nfound.append((first, out))", "chooses rows"),
     "no model": ("found.append(y)", "not called in the loop"),
     "the input in the shape of a whole batch": ("out = net(x.view(8, 1))\nfound.append(out)", "says how many rows"),
     "a name for that shape": (
@@ -359,6 +366,7 @@ LOSING = {
     "the mean of one of several": ("return self.both(out)", "out, value = net(x)\ncorrect += value.mean()"),
     "by position": ("return mean, out", "result = net(x)\nfound.append(result[1])"),
     "several by position": ("return mean, out", "result = net(x)\nmean, out = result[:2]\nfound.append(out)"),
+    "a row, or the first of several": ("return out", "first = net(x)[0]\nfound.append(first)"),
     "one of several, taken apart": ("return pairs, x", "out, value = net(x)\nfound.append((out[0], value))"),
     "fields": ("return out", "result = net(x)\nfound.append(result.logits)"),
     "a field at once": ("return out", "found.append(net(x).logits)"),
@@ -381,6 +389,13 @@ def test_shared_where_a_model_gives_one_tensor(decide, body):
     _, conversion = decide(text.replace("net = nn.Linear(1, 1)", "net = Losing()"))
 
     assert conversion.shared
+
+
+def test_shared_where_one_of_several_results_is_taken_at_once(decide):
+    text = source("out = net(x)[0]\nfound.append(out)", data=RESULTS.format(result="return out, x"))
+    _, conversion = decide(text.replace("net = nn.Linear(1, 1)", "net = Losing()"))
+
+    assert [evaluation.names for evaluation in conversion.shared] == [("out",)]
 
 
 def test_shared_where_the_first_rows_of_one_of_several_results_are_read(decide):

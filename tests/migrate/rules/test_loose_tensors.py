@@ -143,6 +143,16 @@ def test_what_has_parameters_and_is_called_is_a_model(convert_text, name):
     assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in text
 
 
+@pytest.mark.parametrize("told", ["net = build(3).to(device)\n", "net = build(3)\nstart = net.state_dict()\n"])
+def test_what_has_parameters_and_is_moved_or_kept_is_a_model(convert_text, told):
+    loop = "for a, b in loader:\n    loss = -net.log_prob(a.to(device)).mean()"
+    body = f"optimizer = optim.SGD(net.parameters(), lr=0.1)\n{loop}"
+    _, text = convert_text(program(told + body))
+
+    assert "loader, net, optimizer = accelerator.prepare(loader, net, optimizer)" in text
+    assert "accelerator.unwrap_model(net).log_prob(a)" in text
+
+
 NO_MODELS = {
     "one of several things": "net, other = build(3)\n",
     "never run": "net = build(3)\n",
