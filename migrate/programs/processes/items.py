@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import targets_of
 from migrate.programs.processes.group_settings import is_same_setting
-from migrate.programs.values.sources import hidden
+from migrate.programs.values.stars import starred
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -55,7 +55,7 @@ def is_same_item(facts: Facts, sameness: Sameness, node: ast.expr, item: Item) -
     targets = facts.targets(node) if isinstance(node, ast.Call) and sameness.trusting else []
     if not isinstance(node, ast.Call) or not targets or Role.MODEL in roles(facts.values(node.func)):
         return sameness.same(node)
-    return all(map(sameness.same, hidden(node))) and all(_gives(facts, sameness, unit, item) for unit in targets)
+    return all(map(sameness.same, starred(node))) and all(_gives(facts, sameness, unit, item) for unit in targets)
 
 
 def _gives(facts: Facts, sameness: Sameness, unit: Function, item: Item) -> bool:

@@ -32,7 +32,8 @@ from migrate.programs.training.unsteady import unsteady
 from migrate.programs.values.fillings import Fillings, Sharing, shares
 from migrate.programs.values.in_rounds import given_in_rounds
 from migrate.programs.values.masks import may_be_mask
-from migrate.programs.values.sources import Sources, called_by_name, hidden, may_pass, parts_given
+from migrate.programs.values.sources import Sources, called_by_name, may_pass, parts_given
+from migrate.programs.values.stars import hidden, starred, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -148,7 +149,7 @@ class Sameness:
         elif names and names <= output.READERS | output.OPENS | output.OPENS_ARRAYS:
             given = given[1:]  # all read one file: the main process tells its name (MIG117)
         elif self._facts.targets(node) and not names and Role.MODEL not in roles(self._facts.values(node.func)):
-            given = hidden(node)  # the others are asked for where they are used
+            given = starred(node)  # the others are asked for where they are used
         if not all(map(self.same, given)):
             return False
         entered = {v.unit for part in (node.func, *node.args) for v in self._facts.values(part) if v.role in _FUNCTIONS}
@@ -335,7 +336,9 @@ class Sameness:
         if any(call.handed is not None and call.handed.by not in callers.COMMAND_LINES for call in calls):
             return self.trusting
         ask = self._asking(value)
-        return all(ask(given) for call in calls for given in may_pass(call, unit, name))
+        by_key = partial(self.item, item=Item(name)) if value is True else ask  # what `**settings` has of that name
+        given = ((call.node, each) for call in calls for each in may_pass(call, unit, name))
+        return all((by_key if each in unpacked(call) else ask)(each) for call, each in given)
 
     def _attribute(self, node: ast.Attribute, *, value: _Asked) -> bool:
         facts = self._facts

@@ -20,6 +20,7 @@ from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function, Module
 from migrate.programs.values.imported import Imported
 from migrate.programs.values.items import items_given
+from migrate.programs.values.stars import hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -311,12 +312,6 @@ def received(call: ast.Call, unit: Function) -> dict[str, ast.expr]:
         elif position < len(names):
             found[names[position]] = given
     return found | {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
-
-
-def hidden(call: ast.Call) -> list[ast.expr]:
-    """The arguments of a call that do not say for which parameter they are: `*args`, `**kwargs`."""
-    starred: list[ast.expr] = [argument for argument in call.args if isinstance(argument, ast.Starred)]
-    return starred + [keyword.value for keyword in call.keywords if keyword.arg is None]
 
 
 def default(unit: Function, name: str) -> ast.expr | None:
