@@ -115,6 +115,7 @@ class _Chances:
 
 
 ON_CPU = "True"
+_SEVERAL = 3  # decisions that go by chance are told of one by one
 
 
 def loose_tensors(facts: Facts, loops: Loops, program: Program) -> Iterator[Refusal]:
@@ -215,8 +216,11 @@ def parting_replicas(facts: Facts, loops: Loops, program: Program) -> Iterator[R
     found = list(_parting(facts, loops, program, replicas, trusting=is_same))
     if missing and found and is_same and not any(_parting(facts, loops, program, replicas, trusting=False)):
         return
-    for node in found:
-        yield by_chance(node, missing) if not is_same else by_system(facts, node, own_of(facts, program, node))
+    if is_same:
+        yield from (by_system(facts, node, own_of(facts, program, node)) for node in found)
+        return
+    for node in found[:_SEVERAL]:  # all for one reason, with one way out
+        yield by_chance(node, missing, more=max(len(found) - _SEVERAL, 0) if node is found[0] else 0)
 
 
 def _parting(
@@ -283,11 +287,15 @@ def learning_rates(facts: Facts, program: Program) -> Iterator[ast.Assign | ast.
                 yield node
 
 
-def by_chance(node: ast.AST, missing: list[str], what: str | None = None) -> Refusal:
-    """Why a program is left that decides by what each process draws for itself; `what`: what it decides."""
+def by_chance(node: ast.AST, missing: list[str], what: str | None = None, more: int = 0) -> Refusal:
+    """Why a program is left that decides by what each process draws for itself; `what`: what it decides.
+
+    `more`: how many decisions are such for the same reason, and are not told of.
+    """
     decides, text = decided(node)
     told, way = told_of(missing)
-    why = f"{what or decides} by {text}, which may differ between processes ({told}): they would part ways"
+    also = f", as may {more} more decisions" if more else ""
+    why = f"{what or decides} by {text}, which may differ between processes ({told}){also}: they would part ways"
     return Refusal(node, "MIG122", why, way)
 
 

@@ -341,6 +341,16 @@ def test_refused(convert_text, name):
     assert all(finding.hint for finding in report.of(Kind.LEFT))
 
 
+def test_of_many_decisions_for_one_reason_three_are_told(convert_text):
+    ends = "\n".join(f"    if loss.item() < 0.0{number}:\n        break" for number in range(1, 6))
+    body = f"for step in range(100):\n    x = rows[torch.randperm(16)[:4]]\n    STEP\n{ends}"
+    report, _ = convert_text(program(body, OUT_OF_REACH))
+
+    messages = [message for code, message in kept(report) if code == "MIG122"]
+    assert len(messages) == 3
+    assert sum("not seeded), as may 2 more decisions: they would" in message for message in messages) == 1
+
+
 SEEDING = """
 if accelerator.num_processes > 1:
     set_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])
