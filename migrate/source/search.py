@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from migrate.source.disk import Disk
 
 
+#: What every training program imports: a file of the same name in a package, `helpers/torch.py`, is not what it means.
+_LIBRARIES = frozenset({"torch", "torchvision", "numpy"})
+
+
 @dataclass(frozen=True, slots=True)
 class SearchPath:
     """The folders that are asked for an absolute import, in order."""
@@ -41,7 +45,7 @@ class SearchPath:
             return ()
         if name in sys.stdlib_module_names:
             return (self.script,) if self.script is not None else ()
-        return self.folders
+        return self.sure if name in _LIBRARIES else self.folders
 
     def inherited(self, own: SearchPath, place: Path | None, folder: Path) -> SearchPath:
         """The path of a module in `folder` that was found in `place` (None: by a relative import).

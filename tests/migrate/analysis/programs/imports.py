@@ -55,6 +55,22 @@ def make():
     return nn.Linear(1, 1)
 _make = make
 
+# === a part of a package that is called like a library
+# --- main.py
+from pkg import *
+net = torch.nn.Linear(1, 1)  #: model
+other = make()  #: model@pkg/nets.py:3
+# --- pkg/__init__.py
+from pkg.torch import *
+from pkg.nets import *
+# --- pkg/torch.py
+import torch
+ones = torch.ones
+# --- pkg/nets.py
+import torch
+def make():
+    return torch.nn.Linear(1, 1)
+
 # === not what a file binds when it is the script itself
 # --- main.py
 from nets import *
