@@ -22,7 +22,7 @@ def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None
         state.bind(frame, target.id, values)
     elif isinstance(target, ast.Attribute):
         owners = evaluate(state, target.value, frame)
-        for owner, own in each_own(state, owners, _assigned(frame), values, frame, evaluate):
+        for owner, own in each_own(state, owners, _assigned(frame, target), values, frame, evaluate):
             members.set_attribute(state, owner, target.attr, own)
         state.record(target, values)
         state.bind(frame, text_of(target), values)
@@ -35,13 +35,17 @@ def assign(state: State, target: ast.expr, values: Values, frame: Frame) -> None
             assign(state, inner, of_unpacked(state, target, share, frame), frame)
 
 
-def _assigned(frame: Frame) -> ast.expr | None:
-    """The expression that the running statement gives as a whole to its target."""
-    statement = frame.statement
-    if isinstance(statement, ast.AnnAssign):
-        return statement.value
-    is_plain = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute)
-    return statement.value if is_plain and isinstance(statement, ast.Assign) else None
+def _assigned(frame: Frame, target: ast.Attribute) -> ast.expr | None:
+    """The expression that the running statement gives as a whole to a target."""
+    match frame.statement:
+        case ast.AnnAssign(value=value):
+            return value
+        case ast.Assign([ast.Attribute(), *_], value):
+            return value
+        case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values) and target in targets:
+            starred = any(isinstance(each, ast.Starred) for each in (*targets, *values))
+            return None if starred else values[targets.index(target)]  # `self.net, self.optimizer = net, optimizer`
+    return None
 
 
 def _set_item(state: State, target: ast.Subscript, values: Values, frame: Frame) -> None:

@@ -834,3 +834,58 @@ def test_a_model_that_another_script_goes_on_moving_is_moved_along(is_moved):
     assert does == along
     (edit,) = (edit for edit in plan.edits("train.py") if edit.line == 5)
     assert edit.rule == ("MIG103" if is_moved else "MIG102")  # to the accelerator's device, or gone
+
+
+PACED = """
+    class Paced:
+        def __init__(self, optimizer, warmup):
+            self.optimizer, self.warmup, self.count = optimizer, warmup, 0
+
+        def step(self):
+            self.count += 1
+            for group in self.optimizer.param_groups:
+                group["lr"] = 0.1 * min(1.0, self.count / self.warmup)
+            self.optimizer.step()
+
+        def zero_grad(self):
+            self.optimizer.zero_grad()
+"""
+PACED_SCRIPT = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from paced import Paced
+
+    torch.manual_seed(0)
+    data = TensorDataset(torch.ones(40, 2), torch.randint(2, (40,)))
+    loader = DataLoader(data, batch_size=10, shuffle=True)
+    net = torch.nn.Linear(2, 2)
+    optimizer = Paced(torch.optim.SGD(net.parameters(), lr=0.1), 4)
+    for x, y in loader:
+        loss = torch.nn.functional.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+LOOKING = """
+    import torch
+
+    from paced import Paced
+
+
+    def show(warmup):
+        paced = Paced(torch.optim.Adam(torch.nn.Linear(3, 2).parameters()), warmup)
+        for _ in range(9):
+            paced.step()
+            print(paced.optimizer.param_groups[0]["lr"])
+
+
+    show(4)
+"""
+
+
+def test_what_another_script_hands_to_a_class_is_not_trained(converted):
+    report, files = converted(paced=PACED, train=PACED_SCRIPT, look=LOOKING)
+    assert not report.of(Kind.LEFT)
+    assert "net, optimizer.optimizer = accelerator.prepare" in files["train"].replace("loader, net", "net")
+    assert files["look"] == textwrap.dedent(LOOKING).lstrip("\n") or "ccelerator" not in files["look"]

@@ -29,7 +29,7 @@ def is_alone(facts: Facts, home: Unit, found: Iterable[ast.AST], holders: Iterab
 def _is_taken_apart(facts: Facts, holder: ast.AST) -> bool:
     """Whether a tuple is only on its way: `return train_loader, test_loader`, to where each has a name of its own.
 
-    So is that of `net, opt = nets[i], opts[i]`.
+    So is that of `net, opt = nets[i], opts[i]`, and of `self.net, self.opt = net, opt`, which holds them from then on.
     """
     above = facts.tree(holder).parents[holder] if isinstance(holder, ast.Tuple) else None
     targets = above.targets if isinstance(above, ast.Assign) else []
@@ -39,7 +39,7 @@ def _is_taken_apart(facts: Facts, holder: ast.AST) -> bool:
 
 
 def _are_names(target: ast.Tuple) -> bool:
-    return all(isinstance(each, ast.Name) for each in target.elts)
+    return all(isinstance(each, (ast.Name, ast.Attribute)) for each in target.elts)
 
 
 def _kept(facts: Facts) -> frozenset[ast.AST]:

@@ -12,6 +12,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from migrate.analysis.entrances import are_apart
 from migrate.analysis.known import amp
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments, same, walk
@@ -230,11 +231,13 @@ _Given = dict[tuple[Function, str], frozenset[ast.AST]]
 class _Optimizers:
     """Which optimizers a piece of code hands to the functions that it enters.
 
-    A function that steps what it is given may be called from several programs; each has its own optimizer.
+    A function that steps what it is given may be called from several programs; each has its own optimizer. So has each
+    object of a class of the project that steps one which it is given.
     """
 
     def __init__(self, facts: Facts, node: ast.AST, units: list[Function]) -> None:
         self._facts = facts
+        self._node = node
         self._units = set(units)
         inside = set(walk(node)) if any(unit.calls for unit in units) else set()
         self._calls = {
@@ -243,8 +246,15 @@ class _Optimizers:
         }
 
     def narrowed(self, update: Update) -> Update:
-        """An update with the optimizers that come in through the parameter it steps, where there is one."""
+        """An update with the optimizers that come in through the parameter it steps, where there is one.
+
+        Those that only another script makes do not come in.
+        """
         call = update.node
+        if len(update.optimizers) > 1:
+            home = self._facts.unit(self._node)
+            near = {made for made in update.optimizers if not are_apart(self._facts, self._facts.unit(made), home)}
+            update = replace(update, optimizers=frozenset(near)) if near else update
         if (
             update.how is not How.OPTIMIZER
             or not isinstance(call, ast.Call)

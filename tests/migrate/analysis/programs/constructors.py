@@ -27,6 +27,16 @@ class Large(Base):
 trainer = {"small": Small, "large": Large}[name]()
 trainer.run()
 
+# === what a constructor gives several attributes at once is each object's own
+from torch import nn
+class Held:
+    def __init__(self, net, number):
+        self.net, self.number = net, number
+one = Held(nn.Linear(1, 1), 1)
+two = Held(nn.Conv2d(1, 1, 1), 2)
+print(one.net)  #: one.net: model@5
+print(two.net)  #: two.net: model@6
+
 # === a constructor without parameters of its own
 from torch import nn, optim
 class Held:
