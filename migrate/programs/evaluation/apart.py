@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.tensors import FOLDING, FOLDING_WITHOUT_DIM
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, roles
-from migrate.analysis.syntax import arguments, own_nodes
+from migrate.analysis.syntax import arguments, walk
 from migrate.programs.values.place import number
 from migrate.programs.values.results import is_integer, may_give_one
 
@@ -103,9 +103,9 @@ def _picks(facts: Facts, node: ast.Subscript) -> bool:
         return False
     taken = node.value
     if isinstance(taken, ast.Name):
-        parents = facts.tree(taken).parents
-        named = (each for each in own_nodes(facts.tree(taken).function(taken)) if isinstance(each, ast.Name))
-        above = (parents[each] for each in named if each.id == taken.id)
+        tree = facts.tree(taken)
+        around = next(tree.loops(taken), None) or tree.function(taken)
+        above = (tree.parents[each] for each in walk(around).of(ast.Name) if each.id == taken.id)
         return any(isinstance(each, ast.Attribute) and each.attr in _OF_TENSORS for each in above)
     if not isinstance(taken, ast.Call):
         return False
