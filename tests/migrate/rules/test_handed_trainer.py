@@ -24,15 +24,16 @@ class Trainer:
     def __init__(self, net, callbacks):
         self.net, self.callbacks = net, callbacks
         self.optimizer = optim.SGD(net.parameters(), lr=0.1)
+        self.loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
 
     def fire(self, name):
         for callback in self.callbacks:
             getattr(callback, name)(self)
 
-    def fit(self, loader):
+    def fit(self):
         for self.epoch in range(2):
             self.fire("on_epoch_begin")
-            for x, y in loader:
+            for x, y in self.loader:
                 self.optimizer.zero_grad()
                 loss = nn.functional.mse_loss(self.net(x), y)
                 loss.backward()
@@ -40,14 +41,13 @@ class Trainer:
             self.loss = loss.item()
             self.fire("on_epoch_end")
 
-loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
 trainer = Trainer(nn.Linear(2, 1), [History()])
-trainer.fit(loader)
+trainer.fit()
 """
 REBOUND = CALLBACKS.replace("        print(", "        trainer = vars(trainer)\n        print(").replace(
     "trainer.epoch, trainer.loss", 'trainer["epoch"], trainer["loss"]'
 )
-SOMEONE_ELSE = CALLBACKS + 'getattr(History(), "on_epoch_end")(loader)\n'
+SOMEONE_ELSE = CALLBACKS + 'getattr(History(), "on_epoch_end")(trainer.loader)\n'
 
 
 def told(report):
