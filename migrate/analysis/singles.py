@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.entrances import are_apart
 from migrate.analysis.members import PROPERTIES, decorators
-from migrate.analysis.roles import Role, Values
+from migrate.analysis.roles import Role
 from migrate.analysis.state import Round
 from migrate.analysis.syntax import COMPREHENSIONS, FUNCTIONS, Tree
 from migrate.analysis.units import Class, Function, Module, Unit
+from migrate.analysis.unpacking import keeping, owners
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -54,6 +55,7 @@ class Singles:
     def __init__(self, facts: Facts, state: State) -> None:
         self._facts = facts
         self._state = state
+        self._kept: dict[ast.AST, set[ast.AST]] = {}
 
     def again(self, origin: ast.AST, home: Unit, inside: ast.AST) -> ast.AST | None:
         """What makes a place make several objects in one run of `home`: a loop, a comprehension, a further call.
@@ -71,15 +73,17 @@ class Singles:
         """What enters a unit once more with an object that was made before: a loop, a further call; None: nothing."""
         maker = self._facts.unit(self._facts.source(origin))
         around = {*self._facts.tree(origin).up(self._facts.source(origin)), *self._around(maker, set())}
-        return self._again(unit, maker, around, origin, ())
+        return self._again(unit, maker, around, origin, {})
 
-    def runs_again(self, node: ast.AST, seen: tuple[Unit, ...] = ()) -> bool:
+    def runs_again(self, node: ast.AST, seen: set[Unit] | None = None) -> bool:
         """Whether code may run more than once: in a loop, or in a function that a loop or several calls enter."""
+        seen = set() if seen is None else seen  # the functions above that were asked
         unit = self._facts.unit(node).original
         if self._repeated(node, ()) is not None:
             return True
         if not isinstance(unit, Function) or unit in seen:
             return False
+        seen.add(unit)
         calls = [call for call in self._facts.callers(unit) if call.node not in _decorating(unit)]
         together = (
             (one.node, other.node)
@@ -90,16 +94,25 @@ class Singles:
         return (
             any(call.handed is not None and call.handed.often for call in calls)
             or any(not self._is_either(one, other) for one, other in together)
-            or any(self.runs_again(call.node, (*seen, unit)) for call in calls)
+            or any(self.runs_again(call.node, seen) for call in calls)
         )
 
     def _again(
-        self, unit: Unit, maker: Unit, around: Container[ast.AST], origin: ast.AST, seen: tuple[Unit, ...]
+        self, unit: Unit, maker: Unit, around: Container[ast.AST], origin: ast.AST, known: dict[Unit, ast.AST | None]
+    ) -> ast.AST | None:
+        """Each unit is looked at once; one that is come to again while it is looked at enters itself."""
+        if unit not in known:
+            known[unit] = getattr(unit, "node", None)
+            known[unit] = self._again_by(unit, maker, around, origin, known)
+        return known[unit]
+
+    def _again_by(
+        self, unit: Unit, maker: Unit, around: Container[ast.AST], origin: ast.AST, known: dict[Unit, ast.AST | None]
     ) -> ast.AST | None:
         if unit is maker or not isinstance(unit, Function) or self._makes(unit, maker, origin):
             return None
         calls = self._facts.callers(unit)
-        if not calls or unit in seen:
+        if not calls:
             return unit.node
         calls = [call for call in calls if call.node not in _decorating(unit)] or calls
         sites = [call.node for call in calls if self.hands(call.node, origin)] or [call.node for call in calls]
@@ -108,14 +121,17 @@ class Singles:
         for call in calls:
             if call.node in sites:
                 again = self._repeated(call.node, around)
-                again = again or self._again(call.caller, maker, around, origin, (*seen, unit))
+                again = again or self._again(call.caller, maker, around, origin, known)
                 if again is not None:
                     return again
         return None
 
     def _makes(self, unit: Function, maker: Unit, origin: ast.AST) -> bool:
         """Whether each run of a unit makes its own object: it calls what makes it, and is not handed one."""
-        if any(self._holds(values, origin, 3) for values in unit.parameters.values()):
+        if origin not in self._kept:
+            self._kept[origin] = keeping(self._owners, origin)
+        keeping_it = self._kept[origin]
+        if any(value.origin in keeping_it for values in unit.parameters.values() for value in values):
             return False
         return unit in self._callers(maker)
 
@@ -135,17 +151,9 @@ class Singles:
         maker = self._facts.unit(self._facts.source(origin))
         return unit is maker or unit in self._callers(maker)
 
-    def _holds(self, values: Values, origin: ast.AST, depth: int) -> bool:
-        """Whether values are an object, or hold it."""
-        return any(
-            value.origin is origin
-            or (
-                depth > 0
-                and value.origin is not None
-                and any(self._holds(v, origin, depth - 1) for v in self._state.heap.get(value.origin, {}).values())
-            )
-            for value in values
-        )
+    @cached_property
+    def _owners(self) -> dict[ast.AST, set[ast.AST]]:
+        return owners(self._state)
 
     def hands(self, call: ast.Call, origin: ast.AST) -> bool:
         """Whether a call passes an object on, or is made on what holds it."""

@@ -9,7 +9,7 @@ from migrate.analysis.roles import FROM_LOADER, NOTHING, Role, Value, Values
 from migrate.analysis.state import ELEMENT, MAPPING, MIXED, Frame, State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 #: Each part of one of these is one of these.
 _ALIKE = FROM_LOADER | {Role.PARAMETERS, Role.CHECKPOINT, Role.TENSOR, Role.DATASET}  # random_split gives data sets
@@ -122,3 +122,21 @@ def inside(state: State, values: Iterable[Value], depth: int = _DEPTH) -> set[Va
 def _inside_of(state: State, owner: ast.AST, depth: int) -> set[Value]:
     """What a container holds, and what the containers in it hold: worked out once for all that ask."""
     return state.agenda.remembered((owner, _INSIDE, depth), lambda: inside(state, _all_of(state, owner), depth - 1))
+
+
+def owners(state: State) -> dict[ast.AST, set[ast.AST]]:
+    """What holds each object."""
+    found: dict[ast.AST, set[ast.AST]] = {}
+    for owner, holding in state.heap.items():
+        for held in {value.origin for values in holding.values() for value in values if value.origin is not None}:
+            found.setdefault(held, set()).add(owner)
+    return found
+
+
+def keeping(owned_by: Mapping[ast.AST, set[ast.AST]], origin: ast.AST) -> set[ast.AST]:
+    """An object, what holds it, what holds that, and so on."""
+    found = outermost = {origin}
+    for _ in range(_DEPTH):
+        outermost = {owner for held in outermost for owner in owned_by.get(held, ())} - found
+        found = found | outermost
+    return found
