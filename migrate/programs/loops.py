@@ -29,7 +29,7 @@ from migrate.programs.training.entries import Entries
 from migrate.programs.training.gradients_off import goes_on_with_gradients, without_gradients
 from migrate.programs.training.in_step import in_step
 from migrate.programs.training.updates import How, Updates
-from migrate.programs.values.frameworks import Frameworks, is_library_object
+from migrate.programs.values.frameworks import Frameworks, gives_something, is_library_object
 from migrate.programs.values.going_on import beside, joined_last, meters_last
 from migrate.programs.values.takes import goes_on_with, hands_on, nexts, taken, taken_for
 
@@ -99,7 +99,7 @@ class Loops:
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward" or facts.targets(call):
             return False
         receiver = facts.receiver(call)
-        if roles(receiver) & _NOT_A_LOSS or facts.names(call.func.value):
+        if roles(receiver) & _NOT_A_LOSS or facts.names(call.func.value) or gives_something(facts.tree(call), call):
             return False
         if call.args and all(is_library_object(value) for value in receiver):  # fabric.backward(loss)
             return False

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Value
+    from migrate.analysis.syntax import Tree
     from migrate.analysis.units import Unit
 
 #: Libraries whose tensors have a `backward` of their own.
@@ -112,3 +113,17 @@ class Frameworks:
 def is_library_object(value: Value) -> bool:
     """An object that another library than PyTorch made; no tensor, as far as anybody can tell."""
     return value.role is Role.UNKNOWN and "." in value.name and not value.name.startswith("torch.")
+
+
+def gives_something(tree: Tree, call: ast.Call) -> bool:
+    """Whether the program goes on with what this `backward` gives: that of a tensor gives None, so it is a layer's own.
+
+    `z, change = flow.backward(z)` of a flow that can be turned round, `gradient = layer.backward(gradient)` of layers
+    that are written out by hand.
+    """
+    above = tree.parents[call]
+    if not isinstance(above, ast.Assign):
+        return isinstance(above, (ast.Attribute, ast.Subscript, ast.BinOp, ast.Starred))
+    names = {target.id for target in above.targets if isinstance(target, ast.Name)}
+    given = {argument.id for argument in call.args if isinstance(argument, ast.Name)}
+    return any(isinstance(target, (ast.Tuple, ast.List)) for target in above.targets) or not names.isdisjoint(given)
