@@ -338,11 +338,19 @@ class _Names:
 
 def _comes_first(facts: Facts, program: Program, statement: ast.stmt) -> bool:
     """Whether the accelerator must be there first: for what speaks, draws for all, or makes what is prepared there."""
-    if _speaks(facts, statement) or _lets_write(facts, statement):
+    if _speaks(facts, statement) or _lets_write(facts, statement) or _makes_nameless(program, statement):
         return True
     if any(_leads_to(facts, statement, to) for to in ({each.unit for each in program.loaders}, makers(facts))):
         return True
     return program.one_seed is not None and Draws(facts, program).inside(statement)
+
+
+def _makes_nameless(program: Program, statement: ast.stmt) -> bool:
+    """Whether it makes a loader without a name, `loaders[i] = DataLoader(...)`: prepare stands around that call."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    calls = {id(each.call) for each in program.loaders if each.call is not None}
+    return bool(calls) and any(id(node) in calls for node in walk(statement))
 
 
 def _only_prints(facts: Facts, statement: ast.stmt) -> bool:

