@@ -119,7 +119,9 @@ def _is_named(facts: Facts, owner: Class, given: ast.expr) -> bool:
         holders = facts.values(given.value)
         is_own = any(isinstance(value.unit, Class) and value.unit.is_related(owner) for value in holders)
         return is_own or Role.HOLDER in roles(holders)
-    return not isinstance(given, ast.Constant)
+    found = facts.values(given)
+    is_asked = bool(found) and all(value.role is Role.METHOD and value.name == "device" for value in found)
+    return not is_asked and not isinstance(given, ast.Constant)  # `self._device()`, `device = x.device`
 
 
 def _numbers(facts: Facts, node: ast.expr, depth: int = 3) -> frozenset[int]:

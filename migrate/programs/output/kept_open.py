@@ -39,7 +39,9 @@ def kept_open(facts: Facts, voice: Voice, units: Collection[Unit]) -> KeptOpen:
     opened = [call for unit in units for call in _opened(facts, voice, unit)]
     nodes = (node for unit in units if opened for node in facts.own(unit).of(ast.Call))
     done = [node for node in nodes if node in opened or _is_into(facts, voice, node, opened)]
-    return KeptOpen([call.args[0] for call in opened], {inner for node in done for inner in walk(node)})
+    statements = {facts.tree(node).statement(node) for node in done}
+    nodes_of = (walk(each) for each in (*done, *(one for one in statements if isinstance(one, (ast.Assign, ast.Expr)))))
+    return KeptOpen([call.args[0] for call in opened], {inner for nodes in nodes_of for inner in nodes})
 
 
 def _opened(facts: Facts, voice: Voice, unit: Unit) -> Iterator[ast.Call]:

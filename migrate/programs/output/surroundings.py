@@ -43,12 +43,13 @@ class Outside:
 
 
 def surroundings(conversion: Conversion, voice: Voice) -> Iterator[Outside]:
-    """The units around a program that write something."""
+    """The units around a program that write something, or call a function that leaves it to its calls who does."""
     facts = conversion.facts
     above = _above(conversion)
     early = set(_around(conversion, above, []))
     silent = is_muted(conversion)
-    for unit in _around(conversion, above, _made(conversion)):
+    around = _around(conversion, above, _made(conversion))
+    for unit in around:
         if not facts.is_editable(unit) or _is_guarded(conversion, voice, unit):
             continue
         folders = may_be_there(facts, unit)
@@ -56,7 +57,10 @@ def surroundings(conversion: Conversion, voice: Voice) -> Iterator[Outside]:
         heard = [
             call
             for call in calls
-            if voice.is_heard(call) or is_command(facts, call) or (unit in early and tells_progress(facts, call))
+            if voice.is_heard(call)
+            or is_command(facts, call)
+            or (unit in early and tells_progress(facts, call))
+            or any(target not in around and voice.is_guarded_outside(target) for target in facts.targets(call))
         ]
         said = [call for call in heard if call not in folders and not voice.is_asked(call)]
         files = [call for call in said if output.PRINT not in facts.called(call)]

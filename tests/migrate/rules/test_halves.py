@@ -1,5 +1,7 @@
 """Models of which a part is made on another device than the rest: prepare would move all of it to one."""
 
+import pytest
+
 from migrate.report.model import Kind
 
 SOURCE = """
@@ -86,6 +88,47 @@ for step in range(4):
 
 def test_a_device_that_is_made_of_itself_is_one_device(convert_text):
     report, result = convert_text(MADE_OF_ITSELF)
+
+    assert not report.of(Kind.LEFT)
+    assert "model, optimizer = accelerator.prepare(model, optimizer)" in result
+
+
+ASKS = """
+import torch
+from torch import nn, optim
+
+
+class Net(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.mask = torch.ones(4, device=device)
+
+    def _device(self):
+        return next(self.parameters()).device
+
+    def forward(self, x):
+        {asked}
+        return self.layer(x) * self.mask + torch.zeros(4, device={named})
+
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+torch.manual_seed(0)
+model = Net(device).to(device)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    optimizer.zero_grad()
+    model(torch.ones(8, 4).to(device)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [("pass", "self._device()"), ("here = x.device", "here"), ("here = self.layer.weight.device", "here")],
+)
+def test_a_model_that_asks_where_it_lies_names_no_other_device(convert_text, asked, named):
+    report, result = convert_text(ASKS.format(asked=asked, named=named))
 
     assert not report.of(Kind.LEFT)
     assert "model, optimizer = accelerator.prepare(model, optimizer)" in result

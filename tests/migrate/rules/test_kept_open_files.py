@@ -102,3 +102,51 @@ def test_on_two_processes_each_line_is_there_once(converted, numbers_printed, tm
     numbers_printed(files["train"], 2)
 
     assert (tmp_path / "logs" / "results.txt").read_text() == '{"epoch": 0}\n{"epoch": 1}\n'
+
+
+LOG = """
+class Log:
+    def __init__(self, path):
+        self.file = open(path, "a")
+
+    def say(self, text):
+        print(text)
+        self.file.write(text)
+"""
+LOGGED = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+from log import Log
+
+
+def train(log):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = nn.Linear(2, 1).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4):
+        loss = nn.functional.mse_loss(model(x.to(device)), y.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    log.say("trained")
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    log = Log("log.txt")
+    {above}
+    train(log)
+"""
+
+
+@pytest.mark.parametrize("above", ["pass", 'log.say("begun")'])
+def test_what_all_processes_say_above_the_accelerator_is_told(converted, above):
+    """The file that they all make is that of one: only what they print is told, where it is said."""
+    report, files = converted(log=LOG, train=LOGGED.format(above=above))
+    said = [f.line for f in report.of(Kind.NOTE) if f.code == "MIG117"]
+
+    assert 'if os.environ.get("RANK", "0") == "0" else os.devnull' in files["log"]
+    assert 'if accelerator.is_main_process:\n        log.say("trained")' in files["train"]
+    lines = LOGGED.format(above=above).splitlines()
+    assert said == ([] if above == "pass" else [lines.index(f"    {above}") + 1])
