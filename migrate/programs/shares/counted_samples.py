@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER
 from migrate.analysis.syntax import argument_at, rounds, walk
+from migrate.programs.training.phases import evaluating
 from migrate.programs.values.batch_size import counts_rows
 from migrate.programs.values.kept import is_place
 
@@ -28,8 +29,9 @@ _TESTS = (ast.If, ast.While, ast.IfExp)
 def goes_by_samples(facts: Facts, loops: Loops, loop: LoopFact) -> Iterator[ast.expr]:
     """Such tests, in a loop and in the functions that train for it."""
     units = (unit.node for unit in loops.updates.functions(loop.node) if loops.trains(unit.node))
+    whole = evaluating(facts, loop)  # there each process sees all batches
     for root in dict.fromkeys((loop.node, *units)):
-        nodes = list(rounds(root))
+        nodes = [node for node in rounds(root) if node not in whole]
         grown = {
             ast.unparse(node.target)
             for node in nodes

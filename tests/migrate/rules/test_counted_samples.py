@@ -83,3 +83,38 @@ def test_the_way_out_that_is_told(convert_text, numbers_printed):
     assert "multiply by accelerator.num_processes" in _told(report)[0].hint
     assert numbers_printed(result, 2)[:3] != pytest.approx(alone, abs=2e-4)
     assert numbers_printed(better, 2)[:3] == pytest.approx(alone, abs=2e-4)
+
+
+TURNS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+size = 8
+x = torch.rand(64, 3)
+data = TensorDataset(x, x.sum(1, keepdim=True))
+loaders = {{"train": DataLoader(data, batch_size=size, shuffle=True), "val": DataLoader(data, batch_size=size)}}
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for phase in ["train", "val"]:
+        for i, (x, y) in enumerate(loaders[phase]):
+            with torch.set_grad_enabled(phase == "train"):
+                loss = nn.functional.mse_loss(model(x), y)
+            if phase == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            if phase == "{phase}":
+                if i * size < 16:
+                    print(i)
+"""
+
+
+@pytest.mark.parametrize(("phase", "told"), [("train", 1), ("val", 0)])
+def test_where_a_loop_only_evaluates_a_process_has_seen_all(convert_text, phase, told):
+    report, result = convert_text(TURNS.format(phase=phase))
+
+    assert "accelerator.prepare(" in result
+    assert len(_told(report)) == told
