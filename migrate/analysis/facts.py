@@ -197,11 +197,11 @@ class Facts:
 
     def parts(self, owners: Iterable[ast.AST], depth: int = 6) -> set[ast.AST]:
         """Where the models were made that are attributes of models, or lie in their lists; and the parts of those."""
-        found: set[ast.AST] = set()
-        for owner in owners if depth else ():
-            for values in self._state.held(owner).values():
-                inner = origins(values, Role.MODEL, Role.CONTAINER) - found
-                found |= inner | self.parts(inner, depth - 1)
+        found, outer = set[ast.AST](), set(owners)
+        for _ in range(depth):
+            held = (values for owner in outer for values in self._state.held(owner).values())
+            outer = set().union(*(origins(values, Role.MODEL, Role.CONTAINER) for values in held)) - found
+            found |= outer
         return found
 
     def loaders(self, values: Values) -> set[ast.AST]:

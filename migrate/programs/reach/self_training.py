@@ -79,7 +79,8 @@ def wholes(facts: Facts, models: set[ast.AST]) -> set[ast.AST]:
             unreached |= mine if step.name == "forward" else set()
     training -= unreached
     found: set[ast.AST] = set()
+    parts = {whole: facts.parts([whole]) for whole in training} if models else {}
     for model in models:
-        holding = {whole for whole in training if model in facts.parts([whole])}
+        holding = {whole for whole in training if model in parts[whole]}
         found |= holding if len(holding) == 1 else {model}
     return found
