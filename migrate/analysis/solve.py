@@ -84,14 +84,17 @@ def _may_matter(unit: Function) -> bool:
 def _look_into_sharers(state: State) -> bool:
     """Let files run that use a function of the program, and so have a say in what becomes of it; whether there was one.
 
-    A script that only evaluates leads to no training loop, but calls the `evaluate(model, loader)` of one that trains.
+    A script that only evaluates leads to no training loop, but calls the `evaluate(model, loader)` of one that trains,
+    or loads what that saves, and cuts `module.` off its keys.
     """
     shared: dict[bytes, set[bytes]] = {}
+    met = {module_name(unit.module.file) for unit in state.functions.values() if state.agenda.is_met(unit)}
     for unit in state.functions.values():
         if unit.module.file.named and unit.matters and state.agenda.is_met(unit):
             name = unit.owner.node.name if unit.owner is not None else unit.name
             shared.setdefault(module_name(unit.module.file), set()).add(name.encode())
-    found = [file for file in state.project.named if not state.has(file) and _shares(file, shared)]
+    left = [file for file in state.project.named if not state.has(file)]
+    found = [file for file in left if _shares(file, shared) or _cuts_keys(file, met)]
     modules = [state.module(file) for file in found]
     return any(module is not None for module in modules)
 
@@ -99,6 +102,12 @@ def _look_into_sharers(state: State) -> bool:
 def _shares(file: SourceFile, shared: dict[bytes, set[bytes]]) -> bool:
     used = [names for module, names in shared.items() if module in file.imported]
     return bool(used) and any(not names.isdisjoint(words.names(file.content)) for names in used)
+
+
+def _cuts_keys(file: SourceFile, met: set[bytes]) -> bool:
+    """Whether a script that loads a model of the program takes a prefix off its keys by its length."""
+    is_cut = any(word in file.content for word in (b"[7:]", b"len('module.')", b'len("module.")'))
+    return is_cut and b"load_state_dict" in file.content and not met.isdisjoint(file.imported)
 
 
 #: Methods that are called without being named.

@@ -32,6 +32,7 @@ from migrate.programs.output.guards import has_accelerator
 from migrate.programs.output.waits import waits
 from migrate.programs.reach.forwards import is_own_object
 from migrate.programs.values.asked_keys import asked_keys
+from migrate.programs.values.cut_keys import cut_keys
 from migrate.programs.values.sources import received
 from migrate.rules.layout import WIDTH, place
 from migrate.rules.placing import wrappers
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 _STRIP = "torch.nn.modules.utils.consume_prefix_in_state_dict_if_present"
 _PLAIN = "{key.removeprefix('module.'): value for key, value in {it}.items()}"
+_NO_PREFIX = "the keys of what is saved do not begin with `module.` any more"
+_MODULE = "'module.'"
 _KEY = "key.replace('{path}.module.', '{path}.')"
 
 
@@ -72,6 +75,13 @@ def loading(conversion: Conversion, draft: Draft) -> None:
     _whole_models(conversion, draft)
     _strip_prefixes(conversion, draft)
     _load_inside(conversion, draft)
+    if wrappers(conversion) or conversion.program.handed is not None:
+        for cut in cut_keys(facts):
+            draft.note(
+                cut,
+                _NO_PREFIX,
+                f"{ast.unparse(cut.value)}.removeprefix({draft.quoted(cut, _MODULE)}) is right for both",
+            )
     _pickled(conversion, draft)
     for statement in waits(conversion):
         draft.before(statement, f"{conversion.access.name(statement)}.wait_for_everyone()")
@@ -236,7 +246,7 @@ def _load_inside(conversion: Conversion, draft: Draft) -> None:
         elif is_wrapped is None:
             draft.note(
                 use.node,
-                "the keys of what is saved do not begin with `module.` any more",
+                _NO_PREFIX,
                 f"load before {ast.unparse(model)} is wrapped, or into {ast.unparse(model)}.module",
             )
 
