@@ -11,7 +11,8 @@ Keys stay plain; where the original loaded into a wrapped model, a `module.` pre
 keys of a layer that was wrapped (`model.features = DataParallel(model.features)`). Where a program takes from a file
 what the model has under the same key, that is done above it, or it would find nothing. Code beside the training that
 still wraps a model of the same class loads into the model inside, `model.module.load_state_dict(...)`. What has no
-name is stripped in place, `{key.removeprefix('module.'): value for key, value in torch.load(path).items()}`. Without
+name is stripped in place, `{key.removeprefix('module.'): value for key, value in torch.load(path).items()}`. Code that
+cuts the prefix off by its length, `key[7:]`, is told: of plain keys it would leave the wrong half. Without
 map_location every process would load onto the GPU that the file was written from. Where an object of the project keeps
 what it is given of a checkpoint (an average of the weights), that is loaded onto the GPU of the process, and the rest
 with it.
