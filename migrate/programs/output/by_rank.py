@@ -22,7 +22,7 @@ from migrate.programs.reach.callees import reached
 from migrate.programs.values.logs import tells_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 
     from migrate.programs.conversion import Conversion
 
@@ -43,10 +43,11 @@ def only_prints(conversion: Conversion, branch: ast.If) -> bool:
 class ByRank:
     """The statements that do nothing but print or log, in places that the accelerator does not come to."""
 
-    def __init__(self, conversion: Conversion, voice: Voice) -> None:
+    def __init__(self, conversion: Conversion, voice: Voice, nowhere: Container[ast.AST] = ()) -> None:
         self._conversion = conversion
         self._facts = conversion.facts
         self._voice = voice
+        self._nowhere = nowhere  # what writes into the null device on the other processes
         self.computed: list[Computed] = []  # by all, before what is printed of it
 
     def said_in(self, unit: Function) -> Iterator[ast.stmt]:
@@ -125,7 +126,8 @@ class ByRank:
         if draws(self._facts, call) or effects.moves(call) or effects.sets(call):
             return True
         return any(
-            self._voice.speaking.speaks(unit) and not only_prints_in(self._conversion, self._voice, unit)
+            self._voice.speaking.speaks(unit)
+            and not only_prints_in(self._conversion, self._voice, unit, nowhere=self._nowhere)
             for unit in targets
         )
 

@@ -37,7 +37,9 @@ class KeptOpen:
 def kept_open(facts: Facts, voice: Voice, units: Collection[Unit]) -> KeptOpen:
     """The files that objects keep open from when they are made on, and that these units only write into."""
     opened = [call for unit in units for call in _opened(facts, voice, unit)]
-    nodes = (node for unit in units if opened for node in facts.own(unit).of(ast.Call))
+    classes = {getattr(facts.unit(call), "owner", None) for call in opened}
+    writing = dict.fromkeys((*units, *(each for each in facts.functions if each.owner in classes))) if opened else {}
+    nodes = (node for unit in writing for node in facts.own(unit).of(ast.Call))
     done = [node for node in nodes if node in opened or _is_into(facts, voice, node, opened)]
     statements = {facts.tree(node).statement(node) for node in done}
     nodes_of = (walk(each) for each in (*done, *(one for one in statements if isinstance(one, (ast.Assign, ast.Expr)))))

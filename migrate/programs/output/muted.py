@@ -9,6 +9,8 @@ from migrate.analysis.syntax import own_nodes
 from migrate.programs.marker import is_main
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from migrate.analysis.units import Function
     from migrate.programs.conversion import Conversion
     from migrate.programs.output.voice import Voice
@@ -39,15 +41,21 @@ def is_muted(conversion: Conversion) -> bool:
     return False
 
 
-def only_prints(conversion: Conversion, voice: Voice, unit: Function, seen: set[Function] | None = None) -> bool:
-    """Whether a function writes nothing but what it prints."""
+def only_prints(
+    conversion: Conversion,
+    voice: Voice,
+    unit: Function,
+    seen: set[Function] | None = None,
+    nowhere: Container[ast.AST] = (),
+) -> bool:
+    """Whether a function writes nothing but what it prints, and what goes `nowhere` on the other processes."""
     facts, seen = conversion.facts, set() if seen is None else seen
     seen.add(unit)
     for node in own_nodes(unit.node):
         if isinstance(node, ast.Call):
-            if voice.outputs.writes(node):
+            if voice.outputs.writes(node) and node not in nowhere:
                 return False
             inner = (target for target in facts.targets(node) if target not in seen)
-            if not all(only_prints(conversion, voice, target, seen) for target in inner):
+            if not all(only_prints(conversion, voice, target, seen, nowhere) for target in inner):
                 return False
     return True

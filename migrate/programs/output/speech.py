@@ -126,11 +126,10 @@ def listen(conversion: Conversion) -> Speech:
 
 def _tell_apart(conversion: Conversion, voice: Voice, said: Speech) -> None:
     """What is only printed out of the accelerator's reach is for the process of the first rank; the rest is left."""
-    by_rank = ByRank(conversion, voice)
     outside = [statement for around in said.outside for statement in around.written]
     unreached = said.unreached
     opened = kept_open(conversion.facts, voice, [*unreached, *(around.unit for around in said.outside)])
-    said.nowhere = opened.paths
+    said.nowhere, by_rank = opened.paths, ByRank(conversion, voice, opened.nodes)
     alone = [*said.early, *outside, *(each for unit in unreached for each in by_rank.said_in(unit))]
     said.by_rank = by_rank.runs(alone)
     said.computed += by_rank.computed

@@ -140,13 +140,24 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("above", ["pass", 'log.say("begun")'])
-def test_what_all_processes_say_above_the_accelerator_is_told(converted, above):
-    """The file that they all make is that of one: only what they print is told, where it is said."""
-    report, files = converted(log=LOG, train=LOGGED.format(above=above))
-    said = [f.line for f in report.of(Kind.NOTE) if f.code == "MIG117"]
-
+def _logged(converted, log=LOG):
+    report, files = converted(log=log, train=LOGGED.format(above='log.say("begun")'))
     assert 'if os.environ.get("RANK", "0") == "0" else os.devnull' in files["log"]
     assert 'if accelerator.is_main_process:\n        log.say("trained")' in files["train"]
-    lines = LOGGED.format(above=above).splitlines()
-    assert said == ([] if above == "pass" else [lines.index(f"    {above}") + 1])
+    return [f.line for f in report.of(Kind.NOTE) if f.code == "MIG117"], files["train"]
+
+
+def test_what_is_said_above_the_accelerator_is_said_by_one(converted):
+    """The file is that of one in any case: what is left is printed."""
+    said, text = _logged(converted)
+
+    assert 'if os.environ.get("RANK", "0") == "0":\n        log.say("begun")' in text
+    assert said == []
+
+
+def test_what_writes_another_file_there_is_told(converted):
+    more = LOG + '        with open("all.txt", "a") as file:\n            file.write(text)\n'
+    said, text = _logged(converted, more)
+
+    assert '    log = Log("log.txt")\n    log.say("begun")' in text
+    assert said == [LOGGED.splitlines().index("    {above}") + 1]
