@@ -293,6 +293,11 @@ def _tuple(state: State, fields: list[str], arguments: Arguments) -> Values:
     return frozenset({Value(Role.CONTAINER, arguments.site)})
 
 
+def _hands_model(arguments: Arguments) -> bool:
+    """Whether a loss is given the model, `criterion(model, x, y)`: what it asks of it must be known."""
+    return any(value.role is Role.MODEL for value in arguments.all())
+
+
 def _called(state: State, callee: Value, arguments: Arguments, frame: Frame) -> Values:
     """Calling an object: a model gives rows for rows, a loss function folds them."""
     if isinstance(callee.unit, Class):
@@ -303,7 +308,7 @@ def _called(state: State, callee: Value, arguments: Arguments, frame: Frame) -> 
                 if callee.role is Role.INSTANCE:
                     return enter(state, given, arguments, frame)
                 unit, _ = hand(state, given, arguments, frame)
-                if unit.matters:  # what comes out is known without running it
+                if unit.matters or _hands_model(arguments):  # what comes out is known without running it
                     state.enter(unit)
     if callee.role is Role.INSTANCE:  # by a base that nobody knows
         return unknown(arguments.node, arguments)

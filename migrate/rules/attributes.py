@@ -40,6 +40,7 @@ from migrate.programs.output.lent import lent, stays
 from migrate.programs.output.patched import OF_WRAPPER, is_patching
 from migrate.programs.output.wrapped import asked_for_module, is_bare
 from migrate.programs.prepare.bypass import around_forward
+from migrate.programs.reach.forwards import entered_with_forward
 from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.reach.self_training import is_itself, steps
 from migrate.programs.values.checkpoints import saved
@@ -290,7 +291,7 @@ def _looked_into(conversion: Conversion) -> Iterator[ast.expr]:
     facts, program = conversion.facts, conversion.program
     edited = conversion.units | conversion.access.around.keys()
     for use in conversion.speaking_uses:
-        if not any(stays(program, edited, unit) for unit in facts.targets(use.node)):
+        if not any(stays(program, edited, unit) for unit in entered_with_forward(facts, use.node)):
             continue
         for given in _each_given(use.node):
             if not _is_prepared_model(conversion, given):

@@ -17,6 +17,7 @@ from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments
 from migrate.programs.output.wrapped import asked_for_module
 from migrate.programs.program import Refusal
+from migrate.programs.reach.forwards import entered_with_forward
 from migrate.programs.reach.outsiders import is_inside_model, units_from
 from migrate.programs.reach.unnamed import listed, unnamed, way_out
 from migrate.programs.training.gradients_off import without_gradients
@@ -61,7 +62,7 @@ def lent(facts: Facts, program: Program, edited: Container[Unit], call: ast.Call
 def asked_and_run(facts: Facts, program: Program, units: Collection[Unit], stages: Stages) -> Iterator[Refusal]:
     """Models that code which stays asks for what a wrapper does not have, and trains with, too."""
     for use in facts.calls if not program.unready else ():
-        if use.unit not in units or not any(stays(program, units, unit) for unit in facts.targets(use.node)):
+        if use.unit not in units or not any(stays(program, units, unit) for unit in entered_with_forward(facts, use.node)):
             continue
         for given in arguments(use.node):
             mine = origins(facts.values(given), Role.MODEL) & program.model_origins
@@ -81,6 +82,9 @@ def _refusal(facts: Facts, program: Program, call: ast.Call, loan: Loan) -> Refu
     if missing := unnamed(facts, [path]):
         paths = (program.module.path, *missing)
         return Refusal(call, "MIG119", f"{listed(missing)}, {does}", way_out(paths, missing))
+    if is_inside_model(facts, facts.unit(asked)):
+        why = f"the call of {ast.unparse(call.func)}, which has no accelerator, {does}"
+        return Refusal(call, "MIG119", why, "hand over what it asks for beside the model")
     why = f"code of {path} that is also used by another program {does}"
     return Refusal(call, "MIG119", why, "hand over what it asks for beside the model")
 
@@ -112,7 +116,7 @@ def _reached(
     With each, whether gradients may flow where it is called.
     """
     flows = not without_gradients(facts, call) and not _is_only_shown(facts, call)
-    waiting = [(unit, flows) for unit in facts.targets(call)]
+    waiting = [(unit, flows) for unit in entered_with_forward(facts, call)]
     seen: set[tuple[Function, bool]] = set()
     while waiting:
         unit, flows = waiting.pop()

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from migrate.analysis.roles import Value
 
 
+def entered_with_forward(facts: Facts, call: ast.Call) -> tuple[Function, ...]:
+    """The functions of the project that a call enters, and the `forward` of a model or a loss that it calls."""
+    called = (value.unit for value in facts.values(call.func) if value.role in (Role.MODEL, Role.CRITERION))
+    found = (unit for cls in called if isinstance(cls, Class) for unit in _methods(cls, "forward"))
+    return tuple(dict.fromkeys([*facts.targets(call), *found]))
+
+
 def forwards_inside(facts: Facts, call: ast.Call) -> set[Function]:
     """The `forward`s that a call may come to: each class's own, and those of the objects that its `__init__` has.
 

@@ -62,6 +62,16 @@ HELPER = """
         return model(x) * model.scale
 
 
+    class Scaled(torch.nn.Module):
+        def forward(self, model, x, y):
+            return ((model(x) - y) ** 2).mean() * model.scale
+
+
+    class Size(torch.nn.Module):
+        def forward(self, model):
+            return model.layer.weight.abs().sum() * model.scale
+
+
     class Saver:
         def __init__(self, path):
             self.path = path
@@ -151,6 +161,7 @@ ITSELF = (
     'helper.state(dict(net={}), "net.pt")',
     "saver.keep({}); saver.save()",
     "y = helper.scaled({}, x)",
+    "penalty = helper.Size()({})",
 )
 
 
@@ -191,3 +202,15 @@ def test_the_same_in_a_function_that_another_program_uses(convert):
 def test_what_is_run_to_be_shown_is_the_model_itself(convert):
     _, after = convert(step="print(helper.loss_of(model, x, y))")
     assert "print(helper.loss_of(accelerator.unwrap_model(model), x, y))" in after
+
+
+def test_a_loss_that_runs_the_model_and_asks_it_refuses_the_program(convert):
+    output, after = convert(step="more = helper.Scaled()(model, x, y)", named=["."])
+    assert "accelerator" not in after
+    assert "the call of helper.Scaled(), which has no accelerator, runs the model and needs" in output
+
+
+def test_such_a_loss_of_a_file_that_was_not_named(convert):
+    output, after = convert(step="more = helper.Scaled()(model, x, y)")
+    assert "accelerator" not in after
+    assert "helper.py, which was not named, runs the model and needs the one inside its wrapper" in output
