@@ -17,7 +17,8 @@ it is there already, all processes have asked before one makes it. What runs the
 computed by all processes first: `save_image(net(z), path)` is `result = net(z)` and, on the main process, the rest.
 Data sets that download themselves (`download=True`) are made `with accelerator.main_process_first():`, and so is what a
 program makes once and keeps in a file (`if os.path.exists(path):` load it, else make it and save it). A folder with
-the time in its name that all processes use has the main process' name: `broadcast_object_list([name])[0]`. A wandb run
+the time in its name that all processes use has the main process' name: `broadcast_object_list([name])[0]`. So has a
+file that is moved or copied, if the program goes on with its path (`best = shutil.copy(last, folder)`). A wandb run
 that the program asks for something (`wandb.config`), or that files write to which were not named, is switched off on
 the others by `mode="disabled"`. Games are recorded (`env = RecordVideo(env, folder)`) by the main process, told by RANK
 where other programs call the function; the monitor of Stable Baselines, which tells the program how an episode went,
@@ -150,6 +151,10 @@ def _agree(conversion: Conversion, draft: Draft, said: Speech) -> None:
         given = ", ".join(names)
         draft.after(loop, f"{given} = broadcast_object_list([{given}])" + ("[0]" if len(names) == 1 else ""))
         draft.add_import(loop, conversion.home_of("broadcast_object_list"), "broadcast_object_list")
+    for call in said.given:
+        here = f"{conversion.access.name(call)}.is_main_process"
+        draft.wrap(call, f"broadcast_object_list([{{it}} if {here} else None])[0]")
+        draft.add_import(call, conversion.home_of("broadcast_object_list"), "broadcast_object_list")
     for call in found.apart:
         draft.left(
             call,

@@ -76,6 +76,12 @@ REMOVES = frozenset({"os.remove", "os.unlink", "os.rename", "os.replace", "shuti
 REMOVES_ITSELF = "unlink"
 #: The methods of a path after which its file is under another one.
 MOVES_ITSELF = frozenset({"rename", "replace"})
+#: Those of a library's functions that give the path under which the file is then.
+GIVES_PATH = frozenset(
+    {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move", "shutil.make_archive"}
+)
+#: What makes a path that has such methods.
+PATH_CLASSES = frozenset({"pathlib.Path", "pathlib.PosixPath", "pathlib.WindowsPath"})
 #: What only hastens what was written; nothing, where nothing was.
 FLUSHES = frozenset({"sys.stdout.flush", "sys.stderr.flush"})
 WRITING_PREFIXES = ("matplotlib.pyplot.", "matplotlib.animation.", "pylab.", "seaborn.", "loguru.logger.")

@@ -62,7 +62,9 @@ def lent(facts: Facts, program: Program, edited: Container[Unit], call: ast.Call
 def asked_and_run(facts: Facts, program: Program, units: Collection[Unit], stages: Stages) -> Iterator[Refusal]:
     """Models that code which stays asks for what a wrapper does not have, and trains with, too."""
     for use in facts.calls if not program.unready else ():
-        if use.unit not in units or not any(stays(program, units, unit) for unit in entered_with_forward(facts, use.node)):
+        if use.unit not in units or not any(
+            stays(program, units, unit) for unit in entered_with_forward(facts, use.node)
+        ):
             continue
         for given in arguments(use.node):
             mine = origins(facts.values(given), Role.MODEL) & program.model_origins

@@ -13,6 +13,7 @@ from migrate.analysis.units import Class, Function, Module
 from migrate.programs.output.by_rank import ByRank, told_below
 from migrate.programs.output.computed import Computed, computed
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
+from migrate.programs.output.giving import giving
 from migrate.programs.output.guards import is_asked, keeps
 from migrate.programs.output.kept_open import kept_open
 from migrate.programs.output.logged import logged_above
@@ -63,6 +64,7 @@ class Speech:
     films: list[ast.stmt] = field(default_factory=list)  # put around environments out of the accelerator's reach
     bars: list[ast.Call] = field(default_factory=list)
     shown: list[ast.Call] = field(default_factory=list)  # bars out of the accelerator's reach
+    given: list[ast.Call] = field(default_factory=list)  # move a file, and give the path that all go on with
     drawn: list[ast.Call] = field(default_factory=list)  # bars that cannot be switched off, moved by hand
     fixed: list[ast.Call] = field(default_factory=list)  # such bars that a loop runs over
     logs: list[ast.Call] = field(default_factory=list)  # through the standard library's logging
@@ -118,6 +120,7 @@ def listen(conversion: Conversion) -> Speech:
     _find_single(conversion, voice, said)
     _find_prints(conversion, voice, said)
     _find_written(conversion, voice, said)
+    _find_given(conversion, voice, said)
     _find_bars(conversion, voice, said)
     _find_commands(conversion, voice, said)
     _tell_apart(conversion, voice, said)
@@ -254,6 +257,15 @@ def _find_written(conversion: Conversion, voice: Voice, said: Speech) -> None:
         is_of_one = voice.is_left_to_one(use.node) or voice.is_written_elsewhere(use.unit)
         if not is_of_one and statement not in said.mixed and _is_reached(conversion, use.node):
             (said.saves if is_save else said.inside).append(use.node)
+
+
+def _find_given(conversion: Conversion, voice: Voice, said: Speech) -> None:
+    """What is done to files inside of other statements, which need the path that comes of it."""
+    for call in giving(conversion, voice, said.covered):
+        if _is_reached(conversion, call):
+            said.given.append(call)
+        elif (statement := conversion.facts.tree(call).statement(call)) not in said.early:
+            said.early.append(statement)
 
 
 def _listen_inside(conversion: Conversion, voice: Voice, said: Speech, unit: Function) -> None:

@@ -1,5 +1,7 @@
 """What libraries write: the main process alone does it, whatever the function is called."""
 
+import ast
+
 import pytest
 
 PROGRAM = """\
@@ -73,3 +75,45 @@ def test_who_reads_such_a_file_waits_for_it(convert_text):
     _, result = convert_text(PROGRAM.format(imports="import scipy.sparse as sp", made="", written=written))
 
     assert "accelerator.wait_for_everyone()\nmatrix = sp.load_npz" in result
+
+
+MOVED = (
+    'path = shutil.copy("last.pt", "best.pt")',
+    'path = Path("last.pt").rename("best.pt")',
+    'path = (folder / "last.pt").replace(folder / "best.pt")',
+    'paths.append(folder.with_suffix(".tmp").rename(folder))',
+)
+
+
+@pytest.mark.parametrize("moved", MOVED)
+def test_a_file_is_moved_by_the_main_process_which_tells_the_path_that_all_go_on_with(convert_text, moved):
+    made = 'folder, paths = Path("runs"), []\nfolder = Path("runs")'
+    text = PROGRAM.format(
+        imports="import shutil\nfrom pathlib import Path", made=made, written=f"{moved}\nprint(paths)"
+    )
+    _, result = convert_text(text)
+
+    call = ast.parse(moved).body[0].value
+    call = ast.unparse(call.args[0] if moved.startswith("paths.") else call)
+    told = f"broadcast_object_list([{call} if accelerator.is_main_process else None])[0]"
+    assert told in result.replace('"', "'")
+
+
+KEPT = (
+    'name = "last.pt".replace("last", "best")',
+    'text = str(folder).replace("a", "b")',
+    "table = table.rename(str.lower)",
+    "table = table.replace({1: 2})",
+)
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_texts_and_tables_have_such_methods_too(convert_text, kept):
+    made = 'folder = Path("runs")\ntable = pd.read_csv("rows.csv")'
+    text = PROGRAM.format(
+        imports="import pandas as pd\nfrom pathlib import Path", made=made, written=f"{kept}\nprint(1)"
+    )
+    _, result = convert_text(text)
+
+    assert f"\n{kept}\n" in result
+    assert "prepare(" in result
