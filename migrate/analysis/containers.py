@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis import settings
 from migrate.analysis.iteration import iterate, iterator
-from migrate.analysis.keys import written_keys
+from migrate.analysis.keys import pairs_in, written_keys
 from migrate.analysis.known.settings import HOLDERS
 from migrate.analysis.own_parameters import listed
 from migrate.analysis.roles import NOTHING, NUMBER, ROWS, Role, Value, Values, of_role
@@ -47,7 +47,10 @@ def _listed(state: State, arguments: Arguments, frame: Frame) -> Values:
 def _dict(state: State, arguments: Arguments, frame: Frame) -> Values:
     """dict(a=x), dict(mapping), dict(pairs)."""
     given = arguments.at(0, "")
-    fill(state, arguments.node, given, arguments)
+    pairs = pairs_in(arguments.node.args[0]) if len(arguments.node.args) == 1 else []
+    for key, item in pairs:
+        state.store(arguments.node, key, state.values.get(item, NOTHING))
+    fill(state, arguments.node, NOTHING if pairs else given, arguments)
     if given and given == of_role(given, Role.HOLDER):  # what a user says is in the copy as well
         return frozenset({Value(Role.HOLDER, arguments.node)})
     alike = of_role(given, Role.BATCH)

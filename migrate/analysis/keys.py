@@ -47,8 +47,11 @@ def written_in(made: ast.AST) -> list[ast.expr | None] | None:
     if isinstance(made, ast.Dict):
         return made.keys
     is_called = isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "dict"
-    if not isinstance(made, ast.Call) or not is_called or made.args:
+    if not isinstance(made, ast.Call) or not is_called:
         return None
+    pairs = paired_keys(made.args[0]) if len(made.args) == 1 and not made.keywords else []
+    if made.args:
+        return [ast.Constant(key) for key in pairs] or None
     return [None if each.arg is None else ast.Constant(each.arg) for each in made.keywords]
 
 
@@ -58,7 +61,17 @@ def paired_keys(over: ast.AST) -> list[str]:
 
 
 def pairs_in(over: ast.AST) -> list[tuple[str, ast.expr]]:
-    """The keys and items that are written out in pairs, `[("train", x), ("val", y)]`; none if they are not all."""
+    """The keys and items that are written out in pairs, `[("train", x), ("val", y)]`; none if they are not all.
+
+    Or beside each other: `zip(("train", "val"), (x, y))`.
+    """
+    match over:
+        case ast.Call(
+            func=ast.Name("zip"), args=[ast.List() | ast.Tuple() as names, ast.List() | ast.Tuple() as items]
+        ):
+            keys = texts_in(names.elts)
+            is_each = len(keys) == len(items.elts) and not any(isinstance(item, ast.Starred) for item in items.elts)
+            return list(zip(keys, items.elts, strict=True)) if is_each else []
     parts = over.elts if isinstance(over, (ast.List, ast.Tuple)) else []
     pairs = [each.elts for each in parts if isinstance(each, ast.Tuple) and len(each.elts) == _PAIR]
     keys = texts_in([pair[0] for pair in pairs])

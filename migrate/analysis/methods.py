@@ -41,10 +41,16 @@ def method(state: State, receiver: Value, name: str, arguments: Arguments) -> Va
 _INTO_SEVERAL = "parse_args_into_dataclasses"
 
 
+#: The methods of a dictionary of layers that give them all.
+_ALL_ITEMS = frozenset({"values", "items"})
+
+
 def _of_model(state: State, model: Value, name: str, arguments: Arguments) -> Values:
     if name in training.FLUENT:
         return frozenset({model})
-    if name in training.PARTS:  # layers, too, stand for what they hold: nobody asks for one alone
+    if name in training.PARTS or (
+        model.name == training.LAYERS_BY_NAME and name in _ALL_ITEMS
+    ):  # layers, too, stand for what they hold: nobody asks for one alone
         return frozenset({Value(Role.PARAMETERS, model.origin)})
     if name == "state_dict":
         return frozenset({Value(Role.STATE, model.origin)})

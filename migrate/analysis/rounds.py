@@ -267,7 +267,7 @@ def _base(over: ast.expr) -> tuple[ast.expr, bool]:
 
 def _held(state: State, over: ast.expr, source: Values, frame: Frame) -> ast.AST | None:
     """The list or dictionary that has the keys which are gone through; None: they are not written out."""
-    if isinstance(over, (ast.List, ast.Tuple)):
+    if isinstance(over, (ast.List, ast.Tuple)) or pairs_in(over):
         return over
     if len(source) != 1:
         return None

@@ -6,6 +6,8 @@ FLUENT = frozenset(
 )
 #: Those of them that never give another object, whatever they are told.
 GIVES_ITSELF = frozenset("train eval apply requires_grad_".split())
+#: A dictionary of layers.
+LAYERS_BY_NAME = "torch.nn.ModuleDict"
 #: Calls on a model that give its parameters, or its layers.
 PARTS = frozenset("parameters named_parameters modules named_modules children named_children".split())
 #: Attributes of a model that mean the same through a DDP wrapper; all others are read from the model itself.

@@ -35,6 +35,8 @@ def is_passing(facts: Facts, home: Unit, holder: ast.AST) -> bool:
     tree = facts.tree(holder)
     if (made := _whole(tree, holder)) is None:
         return False
+    if _is_laid_down(facts, tree, made):
+        return True
     if not isinstance(unit, Function):
         return any(_is_gone_after(facts, unit.tree, loop) for loop in _loops(facts, tree, made))
     if unit.yields:
@@ -53,6 +55,17 @@ def _whole(tree: Tree, holder: ast.AST) -> ast.expr | None:
     while node is not None and isinstance(above := tree.parents[node], ast.BinOp) and isinstance(above.op, ast.Mult):
         node = above
     return node
+
+
+def _is_laid_down(facts: Facts, tree: Tree, node: ast.expr) -> bool:
+    """`dict(zip(names, (a, b)))`: whether the dictionary that is made of a container is all that is left of it."""
+    call = tree.parents[node]
+    while isinstance(call, ast.Call) and node in call.args and not call.keywords:
+        called = facts.called(call)
+        if called == {"builtins.dict"}:
+            return True
+        node, call = (call, tree.parents[call]) if called == {"builtins.zip"} else (node, None)
+    return False
 
 
 def _is_gone_through(facts: Facts, unit: Function, tree: Tree, node: ast.expr) -> bool:

@@ -55,6 +55,24 @@ def test_what_a_method_hands_out_is_the_models(convert_text, name):
     assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in text
 
 
+BY_NAME = {
+    "items": '[{"params": m.parameters(), "lr": 0.1 if n == "head" else 0.01} for n, m in model.parts.items()]',
+    "values": "[p for m in model.parts.values() for p in m.parameters()]",
+}
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_so_are_the_layers_of_a_dictionary_of_layers(convert_text, name):
+    source = MODEL.format(body="        pass", given=BY_NAME[name])
+    parts = 'nn.ModuleDict({"body": nn.Linear(2, 4), "head": nn.Linear(4, 1)})'
+    body = "self.body = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4))\n        self.head = nn.Linear(4, 1)"
+    source = source.replace(body, f"self.parts = {parts}")
+    source = source.replace("self.head(self.body(x))", 'self.parts["head"](self.parts["body"](x))')
+    _, text = convert_text(source)
+
+    assert "loader, model, optimizer = accelerator.prepare(loader, model, optimizer)" in text
+
+
 STACKED = """        self.body = nn.ModuleList()
         for size in (2, 4):
             self.body.append(nn.Linear(size, 4))"""

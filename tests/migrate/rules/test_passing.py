@@ -194,3 +194,35 @@ PHASES = """
 def test_a_script_may_go_through_a_dictionary_of_loaders(convert_text, sizes):
     _, text = convert_text(PHASES.replace("SIZES", sizes))
     assert 'loaders["train"], net, optimizer = accelerator.prepare(' in text
+
+
+BY_TURNS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+first = DataLoader(TensorDataset(torch.ones(64, 4)), batch_size=8)
+second = DataLoader(TensorDataset(torch.ones(32, 4)), batch_size=8)
+LOADERS
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for phase in ["train", "val"]:
+    for (x,) in loaders[phase]:
+        optimizer.zero_grad()
+        with torch.set_grad_enabled(phase == "train"):
+            loss = model(x).mean()
+            if phase == "train":
+                loss.backward()
+                optimizer.step()
+"""
+ZIPPED = (
+    'loaders = dict(zip(("train", "val"), (first, second)))',
+    'loaders = {name: DataLoader(each.dataset) for name, each in zip(("train", "val"), (first, second))}',
+)
+
+
+@pytest.mark.parametrize("loaders", ZIPPED)
+def test_so_does_one_that_is_zipped_with_names_to_a_dictionary(convert_text, loaders):
+    _, result = convert_text(BY_TURNS.replace("LOADERS", loaders))
+
+    assert 'loaders["train"], model, optimizer = accelerator.prepare(' in result

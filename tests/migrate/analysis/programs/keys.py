@@ -6,6 +6,23 @@ b = loaders["val"]  #: dataloader@2#3
 c = loaders["test"]  #: nothing
 d = loaders[name]  #: dataloader@2#2, dataloader@2#3
 
+# === over keys and items that are zipped
+from torch.utils.data import DataLoader, TensorDataset
+first, second = TensorDataset(x, y), TensorDataset(x, z)
+loaders = {k: DataLoader(each) for k, each in zip(("train", "val"), (first, second))}
+a = loaders["train"].dataset  #: dataset@2
+b = loaders["val"]  #: dataloader@3#3
+c = {k: DataLoader(each) for k, each in zip(("train", "val"), sets)}["val"]  #: dataloader@6
+
+# === keys and items that are zipped become a dictionary
+from torch.utils.data import DataLoader
+first = DataLoader(x)
+second = DataLoader(y)
+a = dict(zip(("train", "val"), (first, second)))["val"]  #: dataloader@3
+b = dict([("train", first), ("val", second)])["train"]  #: dataloader@2
+c = dict(zip(names, (first, second)))["val"]  #: dataloader@2, dataloader@3
+d = dict(zip(("train", "val"), (first, second)), train=second)["val"]  #: dataloader@3
+
 # === over a list by its name
 from torch.utils.data import DataLoader
 names = ("train", "val")
