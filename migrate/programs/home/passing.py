@@ -62,9 +62,9 @@ def _is_laid_down(facts: Facts, tree: Tree, node: ast.expr) -> bool:
     call = tree.parents[node]
     while isinstance(call, ast.Call) and node in call.args and not call.keywords:
         called = facts.called(call)
-        if called == {"builtins.dict"}:
-            return True
-        node, call = (call, tree.parents[call]) if called == {"builtins.zip"} else (node, None)
+        if called != {"builtins.zip"}:
+            return called == {"builtins.dict"}
+        node, call = call, tree.parents[call]
     return False
 
 
