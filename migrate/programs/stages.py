@@ -359,7 +359,8 @@ def _spot(walk: _Walk, objects: Sequence[Named]) -> Spot:
     tree = tree_of(walk.facts, walk.program.home)
     statements = [statement for named in objects for statement in _making(walk.loops, named)]
     block = tree.common_block(statements)
-    position = max(index for index, held in enumerate(block) for s in statements if tree.in_block(s, block) is held)
+    holding = {id(tree.in_block(statement, block)) for statement in statements}
+    position = max(index for index, held in enumerate(block) if id(held) in holding)
     drawn = (i for i, held in enumerate(block) if any(named in objects for named in walk.drawing.get(held, ())))
     position = max([position, *drawn])
     models = {origin for named in objects if named.role is Role.MODEL for origin in named.origins}

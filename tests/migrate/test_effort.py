@@ -6,6 +6,7 @@ import textwrap
 from migrate import analysis
 from migrate.alone.world import World
 from migrate.analysis.state import State
+from migrate.analysis.syntax import Tree
 from migrate.edits import apply
 from migrate.options import Mode, Options
 from migrate.pipeline import run_text
@@ -103,3 +104,12 @@ def test_what_an_object_holds_by_others_is_each_looked_into_once(monkeypatch):
     made += ["for x in first:\n    net(x).sum().backward()\n    optimizer.step()", "for x in second:\n    print(x)"]
     run_text("\n".join(made).encode(), "", Options(mode=Mode.PREVIEW))
     assert 0 < len(looked_into) < 1000
+
+
+def test_a_long_block_is_looked_through_once_for_where_to_prepare(monkeypatch):
+    looked = []
+    in_block = Tree.in_block
+    monkeypatch.setattr(Tree, "in_block", lambda self, node, block: looked.append(node) or in_block(self, node, block))
+    rest = "\n".join(f"x{number} = {number}" for number in range(300))
+    assert report(rest, Mode.CHECK).touched
+    assert len(looked) < 300
