@@ -22,6 +22,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -36,33 +37,41 @@ if TYPE_CHECKING:
 def main() -> None:
     """The console script."""
     try:
-        from migrate.source.memory import to_the_end  # not where the package is imported for something else
+        from migrate.cli.guard import guarded  # not where the package is imported for something else
+        from migrate.source.memory import to_the_end
 
+        _open()
         with to_the_end():
-            _answer(sys.argv[1:])
+            sys.exit(guarded(lambda: _answer(sys.argv[1:]), shows_traceback="--traceback" in sys.argv))
     except KeyboardInterrupt:  # before any work has begun: modules are imported still
         from migrate.cli.guard import interrupted
 
         sys.exit(interrupted())
 
 
-def _answer(arguments: Sequence[str]) -> None:
-    """Do what a command line asks for, and exit."""
+def _open() -> None:
+    """Where a shell has closed a standard stream (`>&-`), nothing comes in and nobody reads."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (until the process ends)
+
+
+def _answer(arguments: Sequence[str]) -> int:
+    """Do what a command line asks for; the exit status."""
     from migrate.cli.hook import is_answered
 
     if is_answered(arguments):
-        sys.exit(0)
+        return 0
     from migrate.cli.plain import asked
 
     if (given := asked(arguments)) is None:
         from migrate.cli.command import app
 
-        app(prog_name="migrate")
-    else:
-        from migrate.cli.conversion import convert
-        from migrate.cli.guard import guarded
+        app(prog_name="migrate")  # exits
+        return 0
+    from migrate.cli.conversion import convert
 
-        sys.exit(guarded(lambda: convert(given), shows_traceback=False))
+    return convert(given)
 
 
 def __getattr__(name: str) -> object:

@@ -72,3 +72,28 @@ def test_a_process_that_ends_leaves_its_garbage():
     _, patience, frozen, _ = left("--check", "a.py")
     assert patience > 100_000
     assert frozen
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(["--check", "train.py"], 1), (["--check", "a.py"], 0), (["--interactive", "train.py"], 1), (["--version"], 0)],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_standard_stream_that_a_shell_has_closed_leads_nowhere(closed, arguments, status):
+    Path("train.py").write_text(TRAIN)
+    Path("a.py").write_text("print(1)\n")
+    run = f"import sys; sys.path[:] = {INSTALLED!r}; from migrate.cli import main; main()"
+    command = [sys.executable, "-c", run, *arguments]
+    code = f"import os; os.close({closed}); os.execv({sys.executable!r}, {command!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, input="")
+    assert (done.returncode, "a bug of ours" in done.stderr + done.stdout) == (status, False), done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_plain_check_that_cannot_be_told_is_no_finding():
+    Path("a.py").write_text("print(1)\n")
+    code = f"import sys; sys.path[:] = {INSTALLED!r}; from migrate.cli import main; main()"
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-c", code, "--check", "a.py"]
+        assert subprocess.run(command, stderr=full, check=False).returncode == 2
