@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_NAME = re.compile(r"[0-9a-f]{40,}")  # of a commit
 _PLAIN = ("-c", "core.quotePath=false")
 # A diff as it is read here, whatever somebody's settings make of it.
 _DIFF = (
@@ -75,18 +76,44 @@ def touched(revision: str, folder: Path) -> Touched:
     top = top_of(folder)
     if top is None:
         raise UsageError(f"--since {revision} asks git, and {folder} is in no repository", "Leave --since out.")
-    base = _asked(top, revision, "merge-base", "--", revision, "HEAD")
-    start = base.stdout.strip().decode() if base.returncode == 0 else revision  # unrelated histories have no base
-    made = _asked(top, revision, *_PLAIN, *_DIFF, "--end-of-options", start, "--")
+    commit = _commit(top, revision)
+    base = _asked(top, revision, "merge-base", commit, "HEAD")
+    start = base.stdout.strip().decode() if base.returncode == 0 else commit  # unrelated histories have no base
+    made = _asked(top, revision, *_PLAIN, *_DIFF, start, "--")
     if made.returncode:
-        said = os.fsdecode(made.stderr).strip().partition("\n")[0].removeprefix("fatal: ")
-        raise UsageError(
-            f"git does not know the revision {revision!r}: {said}",
-            "Fetch it first (a shallow clone has few), or name another: --since origin/main.",
-        )
+        raise UsageError(f"git cannot compare with {revision!r}: {_said(made)}", "Name another revision.")
     kept = _asked(top, revision, "ls-files", "-z")
     known = frozenset(top / os.fsdecode(name) for name in kept.stdout.split(b"\0") if name)
     return Touched(top, _ranges(made.stdout, top), known)
+
+
+def _commit(top: Path, revision: str) -> str:
+    """The one commit that a revision names: of a range, git would compare the ends, not the files that are there."""
+    named = _asked(top, revision, "rev-parse", "--verify", f"{revision}^{{commit}}")
+    commit = named.stdout.strip().decode()
+    if named.returncode or not _NAME.fullmatch(commit):
+        if ".." in revision:
+            raise UsageError(f"{revision!r} is a range of revisions", f"Name its start: --since {_start(revision)}.")
+        raise UsageError(
+            f"git does not know the revision {revision!r}{_told(named)}",
+            "Fetch it first (a shallow clone has few), or name another: --since origin/main.",
+        )
+    return commit
+
+
+def _start(revision: str) -> str:
+    return revision.partition("..")[0] or "HEAD"
+
+
+def _told(named: subprocess.CompletedProcess[bytes]) -> str:
+    """Why, where git says more than that it does not know it: whose repository it is."""
+    said = _said(named)
+    return "" if "single revision" in said else f": {said}"
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    """What git says of a failure, in one line."""
+    return os.fsdecode(done.stderr).strip().partition("\n")[0].removeprefix("fatal: ")
 
 
 def _ranges(diff: bytes, top: Path) -> Mapping[Path, Sequence[tuple[int, int]]]:
