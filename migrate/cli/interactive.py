@@ -25,6 +25,7 @@ q - quit: leave this program and all that follow
 ? - show this help
 """
 ALL, QUIT = "a", "q"
+LETTERS = {"y": "y", "yes": "y", "n": "n", "no": "n", "a": ALL, "all": ALL, "q": QUIT, "quit": QUIT}
 
 
 def chosen(report: Report, style: Style) -> Report:
@@ -59,10 +60,9 @@ def _answer(changes: Sequence[Change], place: str, style: Style) -> str:
     while True:
         emit(style.paint(f"{place}Convert {what} [y,n,a,q,?]? ", "1;34"), sys.stdout)
         line = sys.stdin.readline()
-        letter = line.strip().lower()[:1]
         if not line:
             emit("\n", sys.stdout)
             return QUIT
-        if letter and letter in f"yn{ALL}{QUIT}":
+        if letter := LETTERS.get(line.strip().lower()):  # "abort" does not mean all
             return letter
         emit(HELP, sys.stdout)

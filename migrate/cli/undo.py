@@ -37,8 +37,12 @@ def write(path: str, changes: Iterable[Change]) -> None:
     from migrate.report.diff import diff
 
     content = diff(replace(change, old=change.new, new=change.old) for change in changes)
+    is_ours = False
     try:
         with open(path, "xb") as stream:
+            is_ours = True
             stream.write(content)
     except OSError as error:
+        if is_ours:
+            Path(path).unlink(missing_ok=True)  # half a way back is none
         raise WriteError(f"the undo patch cannot be written: {reason_of(error)}", WAY_OUT, path=path) from error

@@ -44,6 +44,8 @@ def read(path: Path) -> Known:
         UsageError: it cannot be read, or is not a baseline of this version.
     """
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise UsageError("this baseline is no ordinary file", "Name another file.", path=str(path))
         content = path.read_bytes()
     except FileNotFoundError:
         raise UsageError("there is no such baseline", "Write one: --update-baseline.", path=str(path)) from None
@@ -53,14 +55,21 @@ def read(path: Path) -> Known:
     way_out = AGAIN if is_ours(content) or not content else OTHER
     try:
         document = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"this baseline cannot be read: {error}", way_out, path=str(path)) from error
     if not isinstance(document, dict) or document.get("version") != VERSION:
         raise UsageError(f"this is not a baseline of version {VERSION}", way_out, path=str(path))
     try:
-        return Counter({(e["file"], e["code"], e["line"]): int(e["count"]) for e in document["findings"]})
+        return Counter(dict(_entry(entry) for entry in document["findings"]))
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"an entry of this baseline is not complete: {error!r}", way_out, path=str(path)) from error
+
+
+def _entry(entry: dict[str, object]) -> tuple[tuple[str, str, str], int]:
+    file, code, line, count = (entry[name] for name in ("file", "code", "line", "count"))
+    if not (isinstance(file, str) and isinstance(code, str) and isinstance(line, str) and isinstance(count, int)):
+        raise TypeError(f"file, code and line are texts, count a number: {entry}")
+    return (file, code, line), count
 
 
 def written(report: Report, path: Path) -> bytes:
@@ -98,7 +107,15 @@ def _earlier(path: Path) -> Known:
 def _of_others(known: Known, report: Report, path: Path) -> Known:
     """What is known of files that are there, and that a report has not looked at."""
     looked_at = {_name(source.real, path) for source in report.sources.values() if source.real is not None}
-    return Counter({k: n for k, n in known.items() if k[0] not in looked_at and (path.parent / k[0]).exists()})
+    folder = path.resolve().parent  # a baseline may be a link: its names go by where it lies
+    return Counter({k: n for k, n in known.items() if k[0] not in looked_at and _is_there(folder / k[0])})
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _wanted(report: Report) -> Iterable[Finding]:

@@ -1,5 +1,6 @@
 """What is asked before files are written (`--interactive`), and the way back (`--undo-patch`)."""
 
+import builtins
 import os
 import shutil
 import subprocess
@@ -67,6 +68,7 @@ def converted(*names):
         ("y\n", ["a"], 1),  # the end of the answers
         ("", [], 1),
         ("\nwhat\nYes\nn\nn\n", ["a"], 1),
+        ("abort\nyolo\nnever\nno\nall\n", ["b", "c"], 1),
     ],
 )
 def test_answers(answers, wanted, status):
@@ -160,3 +162,21 @@ def test_there_is_no_way_back_from_nothing(monkeypatch):
     assert migrate("b.py", "--write", "--undo-patch", "back.patch").exit_code == 2
     assert not Path("back.patch").exists()
     assert not converted("b")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_half_a_way_back_is_taken_away(monkeypatch):
+    write(a=PROGRAM)
+    real = builtins.open
+
+    def full(path, mode="r", **options):
+        stream = real(path, mode, **options)
+        if mode == "xb":
+            os.dup2(os.open("/dev/full", os.O_WRONLY), stream.fileno())
+        return stream
+
+    monkeypatch.setattr(builtins, "open", full)
+    result = migrate("a.py", "--write", "--undo-patch", "back.patch")
+    assert (result.exit_code, "the undo patch cannot be written" in result.stderr) == (2, True)
+    assert not Path("back.patch").exists()
+    assert not converted("a")

@@ -376,6 +376,36 @@ def test_since_what_is_no_revision(revision):
 
 
 @needs_git
+@pytest.mark.parametrize(
+    ("revision", "says"),
+    [
+        ("main..topic", "'main..topic' is a range of revisions. Name its start: --since main."),
+        ("main...", "'main...' is a range of revisions. Name its start: --since main."),
+        ("HEAD:a.py", "git does not know the revision 'HEAD:a.py'"),
+        ("HEAD^{tree}", "git does not know the revision 'HEAD^{tree}'"),
+        ("--", "git does not know the revision '--'"),
+    ],
+)
+def test_since_what_names_no_single_commit(revision, says):
+    write("a.py")
+    commit()
+    git("branch", "topic")
+    write("a.py", PLAIN.replace("mse_loss", "l1_loss"))  # a range would compare its ends, without this
+    result = migrate("a.py", "--check", f"--since={revision}")
+    assert (result.exit_code, says in result.stderr) == (2, True), result.output
+
+
+@needs_git
+def test_since_a_tag_that_has_a_message():
+    write("a.py")
+    write("b.py")
+    commit()
+    git("tag", "--annotate", "--message=first", "v1")
+    write("a.py", PLAIN.replace("mse_loss", "l1_loss"))
+    assert found(".", "--since", "v1") == ["a.py:8"]
+
+
+@needs_git
 def test_since_a_file_that_git_does_not_keep_is_new():
     write("old.py")
     write(".gitignore", "made.py\ninside/\n")
@@ -472,13 +502,55 @@ def test_a_baseline_that_is_updated_for_some_files_keeps_what_is_known_of_others
     assert [entry["file"] for entry in entries] == ["c.py"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"version": 2}', '{"version": 1, "findings": [{}]}'])
+def entry(**other):
+    return json.dumps({"version": 1, "findings": [{"file": "a.py", "code": "MIG001", "line": "x", "count": 1} | other]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"version": 2}',
+        '{"version": 1, "findings": [{}]}',
+        entry(file=1),
+        entry(count="1"),
+        entry(count=float("inf")),
+        "[" * 100_000,
+    ],
+    ids=lambda text: text[-30:],
+)
 def test_a_baseline_that_is_none(text):
     write("a.py")
     write("known.json", text)
     result = migrate("a.py", "--check", "--baseline", "known.json")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert result.stderr.startswith("migrate: known.json: ")
+
+
+def test_a_baseline_with_names_that_no_file_can_have():
+    write("a.py")
+    write("known.json", entry(file="a" * 5000))
+    assert "1 finding no longer found" in migrate("a.py", "--check", "--baseline", "known.json").stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_baseline_that_is_a_pipe_is_not_waited_for():
+    write("a.py")
+    os.mkfifo("pipe")
+    result = migrate("a.py", "--check", "--baseline", "pipe")
+    assert (result.exit_code, "pipe: this baseline is no ordinary file" in result.stderr) == (2, True)
+
+
+def test_a_baseline_that_is_a_link_keeps_what_is_known_of_others():
+    write("sub/a.py")
+    write("sub/b.py")
+    Path("known.json").symlink_to("sub/known.json")
+    update = ("--check", "--baseline", "known.json", "--update-baseline")
+    migrate(".", *update)
+    migrate("sub/a.py", *update)
+    entries = json.loads(Path("sub/known.json").read_text(encoding="utf-8"))["findings"]
+    assert [entry["file"] for entry in entries] == ["a.py", "b.py"]
 
 
 @pytest.mark.parametrize(
