@@ -78,6 +78,8 @@ def notebook_launcher(
     _check_call(function, args)
     precision = precision_of(mixed_precision)
     machines, port = _whole("num_nodes", num_nodes), _whole("use_port", use_port)
+    if machines < 1:
+        raise ConfigurationError(f"num_nodes={machines}: at least 1 is needed; leave it out for this machine alone")
     is_alone = machines == 1
     spec = LaunchSpec(
         target=_CELL,

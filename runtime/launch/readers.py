@@ -5,6 +5,7 @@ A reader gives None for what says nothing ("all", "auto", -1), and raises Launch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,18 @@ from runtime.kinds import ONE_EACH
 from runtime.launch.spec import LaunchError, Machines
 
 Reader = Callable[[Any], Any]
+# The number of a GPU, of a tile of one (Intel's 0.1), or the beginning of a UUID as nvidia-smi and rocm-smi show it.
+_GPU = re.compile(r"\d+(\.\d+)?|(GPU|MIG)-[\w/-]+")
+_MEETING = (  # what torch elastic's two meetings ask for, without what other options say
+    "timeout",
+    "join_timeout",
+    "last_call_timeout",
+    "close_timeout",
+    "heartbeat_timeout",
+    "read_timeout",
+    "keep_alive_interval",
+    "keep_alive_max_attempt",
+)
 
 
 def text(value: Any) -> str | None:
@@ -80,17 +93,23 @@ def gpu_ids(value: Any) -> tuple[str, ...] | None:
     ids = tuple(word.strip() for word in words.split(","))
     if not all(ids) or len(set(ids)) != len(ids):
         raise LaunchError("that is not a list of different GPUs; write it as --gpu_ids 0,1 or --gpu_ids all")
+    if unknown := [word for word in ids if not _GPU.fullmatch(word)]:  # CUDA would take it for no GPU at all
+        raise LaunchError(f"{', '.join(unknown)} is neither the number nor the UUID of a GPU; write it as --gpu_ids 0,1")
     return ids
 
 
 def rdzv_conf(value: Any) -> dict[str, str]:
     """Settings by name, also written as `join_timeout=300,last_call_timeout=10`."""
     if isinstance(value, dict):
-        return {str(name): str(setting) for name, setting in value.items()}
-    items = [item.partition("=") for item in str(value).split(",") if item.strip()]
-    if not all(name.strip() and setting.strip() for name, _, setting in items):
-        raise LaunchError("write it as --rdzv_conf join_timeout=300,last_call_timeout=10")
-    return {name.strip(): setting.strip() for name, _, setting in items}
+        found = {str(name): str(setting) for name, setting in value.items()}
+    else:
+        items = [item.partition("=") for item in str(value).split(",") if item.strip()]
+        if not all(name.strip() and setting.strip() for name, _, setting in items):
+            raise LaunchError("write it as --rdzv_conf join_timeout=300,last_call_timeout=10")
+        found = {name.strip(): setting.strip() for name, _, setting in items}
+    if unknown := [name for name in found if name not in _MEETING]:  # torch elastic would overlook it
+        raise LaunchError(f"{', '.join(unknown)} is not known; known are {', '.join(_MEETING)}")
+    return found
 
 
 def choice(*known: str) -> Reader:

@@ -98,7 +98,7 @@ def _usable_gpus(spec: LaunchSpec, environ: Mapping[str, str]) -> int:
         return present
     if not any(name in environ for name in MASKS):
         # else torch counted what is visible, and --gpu_ids names what is installed
-        missing = [name for name in spec.gpu_ids if name.isdigit() and int(name) >= present]
+        missing = [name for name in spec.gpu_ids if not present or (name.isdigit() and int(name) >= present)]
         if missing:
             has = f"GPUs 0 to {present - 1}" if present else "no GPU that torch can use"
             what = f"--gpu_ids names {', '.join(missing)}, and this machine has {has}"

@@ -49,10 +49,10 @@ def test_nothing_given_leaves_the_choice_open(run):
 
 
 def test_elastic_machines(run):
-    text = "--num_machines 1:4 --processes_per_machine 2 --rdzv_backend c10d --rdzv_conf join_timeout=9,heartbeat=3 x"
+    text = "--num_machines 1:4 --processes_per_machine 2 --rdzv_backend c10d --rdzv_conf join_timeout=9,close_timeout=3 x"
     _, spec = run(*text.split())
     assert (spec.machines, spec.processes_per_machine, spec.meeting) == (Machines(1, 4), 2, Meeting.C10D)
-    assert spec.rdzv_conf == {"join_timeout": "9", "heartbeat": "3"}
+    assert spec.rdzv_conf == {"join_timeout": "9", "close_timeout": "3"}
 
 
 @pytest.mark.parametrize("option", ["--num_processes", "--num-processes", "-n"])
@@ -71,6 +71,10 @@ def test_dashes_and_underscores(run, option):
         (["--num_machines", "two", "train.py"], "such as 2:4"),
         (["--num_machines", "2:", "train.py"], "such as 2:4"),
         (["--rdzv_conf", "join_timeout", "train.py"], "--rdzv_conf join_timeout=300"),
+        (["--rdzv_conf", "join_timout=300", "train.py"], "join_timout is not known; known are timeout, join_timeout"),
+        (["--rdzv_conf", "min_nodes=1", "train.py"], "min_nodes is not known"),
+        (["--gpu_ids", "0,b", "train.py"], "b is neither the number nor the UUID of a GPU"),
+        (["--gpu_ids", "-1", "train.py"], "-1 is neither the number nor the UUID of a GPU"),
         ([], "SCRIPT"),
     ],
 )

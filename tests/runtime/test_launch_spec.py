@@ -127,6 +127,7 @@ def test_gpu_ids_are_refused(text):
 def test_gpu_ids():
     assert readers.gpu_ids("0, 2") == ("0", "2")
     assert readers.gpu_ids("GPU-8a2b") == ("GPU-8a2b",)
+    assert readers.gpu_ids("MIG-GPU-8a2b/1/0, 0.1") == ("MIG-GPU-8a2b/1/0", "0.1")
     assert readers.gpu_ids("all") is None
 
 
@@ -157,6 +158,11 @@ def test_more_processes_than_gpus_are_refused(script, two_gpus):
 def test_a_gpu_that_is_not_there_is_refused(script, two_gpus):
     with pytest.raises(LaunchError, match="names 2, and this machine has GPUs 0 to 1"):
         divide(LaunchSpec(target=script, gpu_ids=("0", "2")), {})
+
+
+def test_a_gpu_of_a_machine_without_one_is_refused_by_its_name_too(script, no_gpu):
+    with pytest.raises(LaunchError, match="names GPU-8a2b, and this machine has no GPU that torch can use"):
+        divide(LaunchSpec(target=script, gpu_ids=("GPU-8a2b",)), {})
 
 
 @pytest.mark.parametrize(

@@ -221,6 +221,7 @@ def test_one_process_runs_here_with_the_precision_asked_for():
         ({"num_processes": 2, "args": 3}, r"args=3 are not the arguments.*args=\(3,\)"),
         ({"num_processes": 2, "use_port": 70000}, "use_port=70000"),
         ({"num_processes": 2, "num_nodes": 2, "node_rank": 2}, "node_rank=2"),
+        ({"num_processes": 2, "num_nodes": 0}, "num_nodes=0: at least 1 is needed"),
         ({"num_processes": 2, "max_restarts": -1}, "max_restarts=-1"),
         ({"num_processes": 2, "rdzv_endpoint": "a:1"}, r"rdzv_endpoint=\.\.\.\) is not supported .* master_addr"),
     ],
