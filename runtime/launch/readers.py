@@ -94,7 +94,8 @@ def gpu_ids(value: Any) -> tuple[str, ...] | None:
     if not all(ids) or len(set(ids)) != len(ids):
         raise LaunchError("that is not a list of different GPUs; write it as --gpu_ids 0,1 or --gpu_ids all")
     if unknown := [word for word in ids if not _GPU.fullmatch(word)]:  # CUDA would take it for no GPU at all
-        raise LaunchError(f"{', '.join(unknown)} is neither the number nor the UUID of a GPU; write it as --gpu_ids 0,1")
+        what = f"{', '.join(unknown)} is neither the number nor the UUID of a GPU"
+        raise LaunchError(f"{what}; write it as --gpu_ids 0,1")
     return ids
 
 

@@ -49,8 +49,8 @@ def test_nothing_given_leaves_the_choice_open(run):
 
 
 def test_elastic_machines(run):
-    text = "--num_machines 1:4 --processes_per_machine 2 --rdzv_backend c10d --rdzv_conf join_timeout=9,close_timeout=3 x"
-    _, spec = run(*text.split())
+    text = "--num_machines 1:4 --processes_per_machine 2 --rdzv_backend c10d --rdzv_conf join_timeout=9,close_timeout=3"
+    _, spec = run(*text.split(), "train.py")
     assert (spec.machines, spec.processes_per_machine, spec.meeting) == (Machines(1, 4), 2, Meeting.C10D)
     assert spec.rdzv_conf == {"join_timeout": "9", "close_timeout": "3"}
 
