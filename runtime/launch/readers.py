@@ -17,7 +17,7 @@ from runtime.launch.spec import LaunchError, Machines
 Reader = Callable[[Any], Any]
 # The number of a GPU, of a tile of one (Intel's 0.1), or the beginning of a UUID as nvidia-smi and rocm-smi show it.
 _GPU = re.compile(r"\d+(\.\d+)?|(GPU|MIG)-[\w/-]+")
-_MEETING = (  # what torch elastic's two meetings ask for, without what other options say
+_MEETING = (  # what torch elastic's two meetings ask for
     "timeout",
     "join_timeout",
     "last_call_timeout",
@@ -26,6 +26,9 @@ _MEETING = (  # what torch elastic's two meetings ask for, without what other op
     "read_timeout",
     "keep_alive_interval",
     "keep_alive_max_attempt",
+    "is_host",
+    "store_type",
+    "rank",
 )
 
 

@@ -61,3 +61,12 @@ def _opened(facts: Facts, voice: Voice, unit: Unit) -> Iterator[ast.Call]:
 def _is_into(facts: Facts, voice: Voice, call: ast.Call, opened: Collection[ast.Call]) -> bool:
     made = {value.origin for value in facts.receiver(call)}
     return voice.outputs.is_to_file(call) and bool(made) and made <= {*opened}
+
+
+def only_opens(facts: Facts, voice: Voice, statement: ast.stmt, covered: Collection[ast.AST]) -> bool:
+    """Whether a statement is `log = Log(path)`, which writes nothing but what is `covered`."""
+    made = statement.value if isinstance(statement, ast.Assign) else None
+    found = facts.targets(made) if isinstance(made, ast.Call) else ()
+    return bool(found) and all(
+        target.name == "__init__" and not voice.speaks_unasked(target, covered=covered) for target in found
+    )

@@ -15,7 +15,7 @@ from migrate.programs.output.computed import Computed, computed
 from migrate.programs.output.folders import if_missing, may_be_there, only_folder, path_of
 from migrate.programs.output.giving import giving
 from migrate.programs.output.guards import is_asked, keeps
-from migrate.programs.output.kept_open import kept_open
+from migrate.programs.output.kept_open import kept_open, only_opens
 from migrate.programs.output.logged import logged_above
 from migrate.programs.output.muted import is_muted, only_prints
 from migrate.programs.output.run_by_libraries import run_by_libraries
@@ -29,7 +29,7 @@ from migrate.programs.values.logs import logs
 from migrate.programs.values.names import is_made_up, is_opened_by_all
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from migrate.programs.conversion import Conversion
 
@@ -138,21 +138,12 @@ def _tell_apart(conversion: Conversion, voice: Voice, said: Speech) -> None:
     said.computed += by_rank.computed
     seen = [*by_rank.last_words(alone), *(statement for run in said.by_rank for statement in run)]
     covered = opened.nodes.union(*map(walk, seen))
-    covered |= {each for each in outside if _only_opens(conversion, voice, each, covered)}
+    covered |= {each for each in outside if only_opens(conversion.facts, voice, each, covered)}
     said.early = [statement for statement in said.early if statement not in covered]
     said.outside = [left for around in said.outside if (left := around.without(covered)).written]
     told = covered | {node for around in said.outside for each in around.written for node in walk(each)}
     besides = {*unreached, *told_below(conversion, voice, unreached, told)}
     said.unreached = [unit for unit in unreached if voice.speaks_unasked(unit, besides=besides, covered=told)]
-
-
-def _only_opens(conversion: Conversion, voice: Voice, statement: ast.stmt, covered: Collection[ast.AST]) -> bool:
-    """`log = Log(path)`, which writes nothing but what is taken care of."""
-    made = statement.value if isinstance(statement, ast.Assign) else None
-    found = conversion.facts.targets(made) if isinstance(made, ast.Call) else ()
-    return bool(found) and all(
-        target.name == "__init__" and not voice.speaks_unasked(target, covered=covered) for target in found
-    )
 
 
 def _beside(conversion: Conversion) -> set[Function]:
