@@ -39,7 +39,7 @@ def mixes_rows(facts: Facts, before: Iterable[ast.stmt], forward: ast.stmt) -> s
     for node in (node for part in (*before, *_given(facts, forward)) for node in ast.walk(part)):
         if isinstance(node, ast.Call) and (_folds(facts, node) or _joins(facts, node)):
             return f"`{ast.unparse(node)}` is computed from all rows of the batch (line {node.lineno})"
-        if isinstance(node, ast.Subscript) and (_chooses(facts, node) or _picks(facts, node)):
+        if isinstance(node, ast.Subscript) and _chooses(facts, node):
             return f"`{ast.unparse(node)}` chooses rows of the batch (line {node.lineno})"
     return None
 
@@ -48,7 +48,7 @@ def takes_rows(facts: Facts, node: ast.AST) -> bool:
     """Whether some rows of a model's result are taken, or all in another order: `model(x)[0]`, `model(x).flip(0)`."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Attribute) and node.func.attr in _OVER_DIM and _folds(facts, node)
-    return isinstance(node, ast.Subscript) and (_chooses(facts, node) or _picks(facts, node))
+    return isinstance(node, ast.Subscript) and _chooses(facts, node)
 
 
 def _given(facts: Facts, forward: ast.stmt) -> list[ast.expr]:
@@ -86,30 +86,28 @@ def _joins(facts: Facts, call: ast.Call) -> bool:
 
 
 def _chooses(facts: Facts, node: ast.Subscript) -> bool:
-    """`x[2:]`, `x[order]`: some rows, or in another order, of a tensor; `batch[1:]` of a tuple is no such thing."""
+    """`x[2:]`, `x[order]`, `x[0]`: rows of a tensor, in whatever order; `batch[1:]` of a tuple is no such thing."""
     first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
     if not roles(facts.values(node.value)) & ROWS:
         return False
     if isinstance(first, ast.Slice):
         return isinstance(node.slice, ast.Tuple) and any((first.lower, first.upper, first.step))
+    if is_integer(first):
+        return _is_tensor(facts, node.value)
     inner = (each for each in ast.walk(first) if isinstance(each, (ast.Name, ast.Attribute, ast.Call)))
     return any(roles(facts.values(each)) & FROM_LOADER for each in inner)
 
 
-def _picks(facts: Facts, node: ast.Subscript) -> bool:
-    """`x[0]` of a tensor, `model(x)[-1]`: of a tuple that would be what lies at that place, with all its rows."""
-    first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-    if not is_integer(first) or not roles(facts.values(node.value)) & ROWS:
-        return False
-    taken = node.value
-    if isinstance(taken, ast.Name):
-        tree = facts.tree(taken)
-        around = next(tree.loops(taken), None) or tree.function(taken)
-        above = (tree.parents[each] for each in walk(around).of(ast.Name) if each.id == taken.id)
+def _is_tensor(facts: Facts, node: ast.expr) -> bool:
+    """Whether an expression is seen to be a tensor: of a tuple `[0]` is what lies at that place, with all its rows."""
+    if isinstance(node, ast.Name):
+        tree = facts.tree(node)
+        around = next(tree.loops(node), None) or tree.function(node)
+        above = (tree.parents[each] for each in walk(around).of(ast.Name) if each.id == node.id)
         return any(isinstance(each, ast.Attribute) and each.attr in _OF_TENSORS for each in above)
-    if not isinstance(taken, ast.Call):
+    if not isinstance(node, ast.Call):
         return False
-    if Role.MODEL in roles(facts.values(taken.func)):
-        return may_give_one(facts, taken)
-    name = taken.func.attr if isinstance(taken.func, ast.Attribute) else getattr(taken.func, "id", "")
+    if Role.MODEL in roles(facts.values(node.func)):
+        return may_give_one(facts, node)
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     return name in _ONE

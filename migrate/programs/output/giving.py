@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import output
 from migrate.analysis.syntax import walk
 from migrate.analysis.units import Function
+from migrate.programs.values.outputs import Outputs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -43,10 +44,9 @@ def gives_path(facts: Facts, call: ast.Call) -> bool:
     """Whether a call moves or copies a file, and gives the path."""
     if facts.called(call) & output.GIVES_PATH:
         return True
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr not in output.MOVES_ITSELF or facts.targets(call):
+    if not isinstance(call.func, ast.Attribute) or not facts.once(Outputs).may_move(call):
         return False
-    return len(call.args) == 1 and not call.keywords and _is_path(facts, func.value, _DEEPEST)
+    return _is_path(facts, call.func.value, _DEEPEST)
 
 
 def _is_path(facts: Facts, node: ast.expr, depth: int) -> bool:

@@ -119,10 +119,13 @@ class Outputs:
 
     def moves(self, call: ast.Call) -> bool:
         """`path.replace(target)` as a statement: texts and tables have such methods, too, and give what comes of it."""
+        is_statement = isinstance(self._facts.tree(call).parents[call], ast.Expr)
+        return is_statement and not self._facts.called(call) and self.may_move(call)
+
+    def may_move(self, call: ast.Call) -> bool:
+        """`path.replace(target)`, if that is a path."""
         is_method = isinstance(call.func, ast.Attribute) and call.func.attr in output.MOVES_ITSELF
-        if not is_method or len(call.args) != 1 or call.keywords or self._facts.called(call):
-            return False
-        return not self._facts.targets(call) and isinstance(self._facts.tree(call).parents[call], ast.Expr)
+        return is_method and len(call.args) == 1 and not call.keywords and not self._facts.targets(call)
 
     def _is_saved(self, value: Value, depth: int = 4) -> bool:
         """Whether an object has a `save` that writes a file; arrays and tensors have none, pictures made of them do.
