@@ -1,4 +1,4 @@
-"""Sums over a batch that are divided by its size further on: by a name, or where a function has given them to.
+"""Sums over a batch that are divided further on: by a name, or where a function has given them to.
 
 `def elbo(...): return mse(out, x, reduction="sum"), kl` and `rec, kl = elbo(...)`, `loss = (rec + kl) / len(x)`.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, origins
@@ -16,7 +17,7 @@ from migrate.programs.values.batch_size import is_size
 from migrate.programs.values.sources import called_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -31,62 +32,9 @@ def trains_nothing(facts: Facts, call: ast.Call) -> bool:
     return (isinstance(parent, ast.Attribute) and parent.attr in TAKEN_OUT) or without_gradients(facts, call)
 
 
-def is_divided(facts: Facts, call: ast.Call, unit: Unit, position: int | None = None, depth: int = _DEEPEST) -> bool:
-    """`sum_loss(...) / x.size(0)`, also by a name: it is a mean over what the process has of the batch.
-
-    Where a function hands it on, each of those that train with it must divide; `position`: of what a call gives.
-    """
-    tree = facts.tree(call)
-    statement = tree.statement(call)
-    if position is None and any(_divides(facts, node, call, set()) for node in ast.walk(statement)):
-        return True
-    names = set(_names(statement, position))
-    nodes = list(facts.own(unit))
-    if any(_is_in_place(facts, node, call, names) for node in nodes):
-        return True
-    if any(_is_trained_whole(node, names) for node in nodes):
-        return False
-    handed = {at for node in nodes if isinstance(node, ast.Return) for at in _handed_on(facts, node, call, names)}
-    if handed:
-        return isinstance(unit, Function) and depth > 0 and _by_callers(facts, unit, handed, depth)
-    return any(
-        isinstance(tree.statement(node), (ast.Return, ast.Assign)) and _divides(facts, node, call, names)
-        for node in nodes
-    )
-
-
-def _by_callers(facts: Facts, unit: Function, positions: set[int | None], depth: int) -> bool:
-    training = [each for each in facts.callers(unit) if not trains_nothing(facts, each.node)]
-    return bool(training) and all(
-        is_divided(facts, each.node, each.caller, position, depth - 1) for each in training for position in positions
-    )
-
-
-def _names(statement: ast.stmt, position: int | None) -> Iterator[str]:
-    """What a statement calls the sum that it is given."""
-    for target in getattr(statement, "targets", ()):
-        is_one_of = isinstance(target, ast.Tuple) and position is not None and position < len(target.elts)
-        given = target.elts[position] if is_one_of else target
-        if isinstance(given, ast.Name):
-            yield given.id
-
-
-def _divides(facts: Facts, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
-    """Whether a node divides what a call gives, or has given under a name, by the size of a batch."""
-    match node:
-        case ast.BinOp(left, ast.Div(), by):
-            pass
-        case ast.Call(func=ast.Attribute(left, "div" | "div_"), args=[by]):
-            pass
-        case ast.Call(args=[left, by]) if "torch.div" in called_by_name(facts, node):
-            pass
-        case _:
-            return False
-    if not is_size(facts, by) and not _is_told_size(facts, by, left):
-        return False
-    return _holds(left, call, names) and not any(
-        isinstance(inner, ast.Attribute) and inner.attr in TAKEN_OUT for inner in ast.walk(left)
-    )
+def by_size(facts: Facts) -> Divisions:
+    """What divides losses by the size of a batch: a sum becomes the mean over what a process has of it."""
+    return Divisions(facts, lambda by, divided: is_size(facts, by) or _is_told_size(facts, by, divided))
 
 
 def _is_told_size(facts: Facts, by: ast.expr, divided: ast.expr) -> bool:
@@ -98,15 +46,89 @@ def _is_told_size(facts: Facts, by: ast.expr, divided: ast.expr) -> bool:
     return bool(sizes) and all(size is not None and ast.unparse(size) == ast.unparse(by) for size in sizes)
 
 
-def _is_in_place(facts: Facts, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
-    """`loss = loss / len(x)`, `loss /= len(x)`: from there on it is a mean."""
-    if isinstance(node, ast.AugAssign):
-        by = node.value
-        is_mine = isinstance(node.op, ast.Div) and _holds(node.target, call, names)
-        return is_mine and (is_size(facts, by) or _is_told_size(facts, by, node.target))
-    if not isinstance(node, ast.Assign) or not any(_holds(target, call, names) for target in node.targets):
-        return False
-    return any(_divides(facts, inner, call, names) for inner in ast.walk(node.value))
+@dataclass(frozen=True)
+class Divisions:
+    """Where losses are divided by numbers of a kind.
+
+    `counts`: whether the first expression is such a number where it divides the second.
+    """
+
+    facts: Facts
+    counts: Callable[[ast.expr, ast.expr], bool]
+
+    def reach(self, call: ast.Call, unit: Unit, position: int | None = None, depth: int = _DEEPEST) -> bool:
+        """Whether what a call gives is divided: `sum_loss(...) / x.size(0)`, also by a name.
+
+        Where a function hands it on, each of those that train with it must divide; `position`: of what a call gives.
+        """
+        tree = self.facts.tree(call)
+        statement = tree.statement(call)
+        if position is None and any(self._divides(node, call, set()) for node in ast.walk(statement)):
+            return True
+        names = set(_names(statement, position))
+        nodes = list(self.facts.own(unit))
+        if any(self._is_in_place(node, call, names) for node in nodes):
+            return True
+        if any(_is_trained_whole(node, names) for node in nodes):
+            return False
+        handed = {at for node in nodes if isinstance(node, ast.Return) for at in self._handed_on(node, call, names)}
+        if handed:
+            return isinstance(unit, Function) and depth > 0 and self._by_callers(unit, handed, depth)
+        return any(
+            isinstance(tree.statement(node), (ast.Return, ast.Assign)) and self._divides(node, call, names)
+            for node in nodes
+        )
+
+    def _by_callers(self, unit: Function, positions: set[int | None], depth: int) -> bool:
+        training = [each for each in self.facts.callers(unit) if not trains_nothing(self.facts, each.node)]
+        return bool(training) and all(
+            self.reach(each.node, each.caller, position, depth - 1) for each in training for position in positions
+        )
+
+    def _divides(self, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
+        """Whether a node divides what a call gives, or has given under a name, by such a number."""
+        match node:
+            case ast.BinOp(left, ast.Div(), by):
+                pass
+            case ast.Call(func=ast.Attribute(left, "div" | "div_"), args=[by]):
+                pass
+            case ast.Call(args=[left, by]) if "torch.div" in called_by_name(self.facts, node):
+                pass
+            case _:
+                return False
+        if not self.counts(by, left):
+            return False
+        return _holds(left, call, names) and not any(
+            isinstance(inner, ast.Attribute) and inner.attr in TAKEN_OUT for inner in ast.walk(left)
+        )
+
+    def _is_in_place(self, node: ast.AST, call: ast.Call, names: set[str]) -> bool:
+        """`loss = loss / len(x)`, `loss /= len(x)`: from there on it is a mean."""
+        if isinstance(node, ast.AugAssign):
+            is_mine = isinstance(node.op, ast.Div) and _holds(node.target, call, names)
+            return is_mine and self.counts(node.value, node.target)
+        if not isinstance(node, ast.Assign) or not any(_holds(target, call, names) for target in node.targets):
+            return False
+        return any(self._divides(inner, call, names) for inner in ast.walk(node.value))
+
+    def _handed_on(self, given: ast.Return, call: ast.Call, names: set[str]) -> Iterator[int | None]:
+        """Where in what a function gives back a sum stands that is not divided there; None: it is all of it."""
+        if given.value is None:
+            return
+        parts = given.value.elts if isinstance(given.value, ast.Tuple) else [given.value]
+        for at, part in enumerate(parts):
+            is_whole = isinstance(part, (ast.Name, ast.Call, ast.BinOp)) and _holds(part, call, names)
+            if is_whole and not any(self._divides(node, call, names) for node in ast.walk(part)):
+                yield at if isinstance(given.value, ast.Tuple) else None
+
+
+def _names(statement: ast.stmt, position: int | None) -> Iterator[str]:
+    """What a statement calls the sum that it is given."""
+    for target in getattr(statement, "targets", ()):
+        is_one_of = isinstance(target, ast.Tuple) and position is not None and position < len(target.elts)
+        given = target.elts[position] if is_one_of else target
+        if isinstance(given, ast.Name):
+            yield given.id
 
 
 def _is_trained_whole(node: ast.AST, names: set[str]) -> bool:
@@ -118,17 +140,6 @@ def _is_trained_whole(node: ast.AST, names: set[str]) -> bool:
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id in names
     )
-
-
-def _handed_on(facts: Facts, given: ast.Return, call: ast.Call, names: set[str]) -> Iterator[int | None]:
-    """Where in what a function gives back a sum stands that is not divided there; None: it is all of it."""
-    if given.value is None:
-        return
-    parts = given.value.elts if isinstance(given.value, ast.Tuple) else [given.value]
-    for at, part in enumerate(parts):
-        is_whole = isinstance(part, (ast.Name, ast.Call, ast.BinOp)) and _holds(part, call, names)
-        if is_whole and not any(_divides(facts, node, call, names) for node in ast.walk(part)):
-            yield at if isinstance(given.value, ast.Tuple) else None
 
 
 def _holds(node: ast.AST, call: ast.Call, names: set[str]) -> bool:

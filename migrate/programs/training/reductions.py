@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.analysis.syntax import argument_at
 from migrate.analysis.units import Class, Function
-from migrate.programs.training.divided_losses import is_divided, trains_nothing
+from migrate.programs.training.divided_losses import Divisions, by_size, trains_nothing
 from migrate.programs.training.products import folds_rows, is_product
 from migrate.programs.training.row_by_row import grown_by_rows, sums_rows
 from migrate.programs.values.assigned import assigned
@@ -39,7 +39,10 @@ def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Ca
         if _is(given.get("reduce"), False):
             continue
         if _is(reduction, "sum") or _is(average, False):
-            yield from () if is_divided(facts, use.node, use.unit) else ((use.node, _SUM),)
+            if Divisions(facts, lambda by, _: _is_counted(facts, by)).reach(use.node, use.unit):
+                yield use.node, _OF_A_PART
+            elif not by_size(facts).reach(use.node, use.unit):
+                yield use.node, _SUM
         elif not _is(reduction, "none") and (why := [told for name, told in _WEIGHING.items() if name in given]):
             yield use.node, _UNLIKE.format(why[0])
 
@@ -70,6 +73,14 @@ def _making(forward: Function) -> Iterator[Function]:
 def is_loss(name: str) -> bool:
     """Whether a loss of PyTorch has this name."""
     return name.startswith("torch.nn.") and name.endswith(("Loss", "loss", "cross_entropy", "entropy_with_logits"))
+
+
+def _is_counted(facts: Facts, by: ast.expr) -> bool:
+    """Whether a number goes by what is in the batch: `(y != PAD).sum()`, `lengths.sum()`, `len(y[mask])`."""
+    if _counts_chosen(facts, by):
+        return True
+    is_of_batch = bool(roles(facts.values(by)) & FROM_LOADER) or _sums(facts, by, _NEAR)
+    return is_of_batch and not is_size(facts, by) and not _how_often(facts, by)
 
 
 def _is(node: ast.expr | None, value: object) -> bool:

@@ -66,6 +66,25 @@ def test_a_sum_that_is_divided_is_a_mean(convert_text, name):
     assert any("this loss is a sum" in finding.message for finding in report.findings) is is_said
 
 
+COUNTED = {
+    "by a mask's sum": ("loss = {sum} / (y != 0).sum()", True),
+    "by a name of one": ("count = (y != 0).sum().item()\n    loss = {sum}\n    loss /= count", True),
+    "by what is left of the batch": ("loss = {sum} / len(y[y != 0])", True),
+    "by what it holds": ("loss = {sum}.div(y.sum())", True),
+    "by a number": ("loss = {sum} / 1000", False),
+    "by itself, shown": ("loss = {sum}\n    print(loss.item() / (y != 0).sum().item())", False),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_sum_that_is_divided_by_what_is_counted_in_the_batch_is_a_mean_over_a_part(convert_text, name):
+    loss, is_part = COUNTED[name]
+    report, _ = convert_text(PROGRAM.format(loss=loss.format(sum=SUM)))
+    assert report.changes
+    assert any("this loss is a mean over a part" in finding.message for finding in report.findings) is is_part
+    assert any("this loss is a sum" in finding.message for finding in report.findings) is not is_part
+
+
 HANDED_ON = {
     "all of it, divided": ("return whole", "loss", "loss = loss / len(x)", False),
     "all of it": ("return whole", "loss", "pass", True),
