@@ -14,7 +14,6 @@ from migrate.analysis.known import same as known
 from migrate.programs.processes.asked import sameness_of
 from migrate.programs.processes.junctions import junctions
 from migrate.programs.processes.parting import AT_ANY_TIME, asked_files
-from migrate.programs.processes.sameness import Sameness
 from migrate.programs.program import Refusal
 
 if TYPE_CHECKING:
@@ -43,11 +42,11 @@ def deciding(facts: Facts, loops: Loops, program: Program, loop: LoopFact) -> It
 
 def own_test(facts: Facts, program: Program, test: ast.expr) -> Own | None:
     """What a test goes back to that a clock, the system or a draw gives each process of its own."""
-    if not facts.once(_Sources).are_there or sameness_of(facts, program, trusting=True, drawing=True).same(test):
+    if not facts.once(_Sources).are_there:
         return None
-    sameness = Sameness(facts, program, trusting=True, drawing=True)
-    sameness.same(test)
-    return sameness.own
+    sameness = sameness_of(facts, program, trusting=True, drawing=True)
+    sameness.answers.take()
+    return None if sameness.same(test) else sameness.answers.take()
 
 
 #: Methods whose objects need not be known: they draw, or ask for a file.
@@ -75,7 +74,8 @@ def _handles_in_loop(facts: Facts, module: Module) -> bool:
 
 def own_of(facts: Facts, program: Program, node: ast.AST, *, drawing: bool = False) -> Own | None:
     """What of a clock or the system, or a draw, a decision goes back to; None: it is not known where from."""
-    sameness = Sameness(facts, program, trusting=True, drawing=drawing)  # one of its own, which meets all anew
+    sameness = sameness_of(facts, program, trusting=True, drawing=drawing)
+    sameness.answers.take()
     if isinstance(node, (ast.If, ast.IfExp, ast.While)):
         sameness.same(node.test)
     elif isinstance(node, (ast.For, ast.AsyncFor)):
@@ -85,9 +85,10 @@ def own_of(facts: Facts, program: Program, node: ast.AST, *, drawing: bool = Fal
     elif drawing:
         for junction in junctions(facts.tree(node), node):
             sameness.same(junction.test)
-    if drawing and sameness.own is None and isinstance(node, (ast.If, ast.While)):
+    own = sameness.answers.take()
+    if drawing and own is None and isinstance(node, (ast.If, ast.While)):
         return next(asked_files(facts, node.test), None)
-    return sameness.own
+    return own
 
 
 def is_drawn(facts: Facts, own: Own) -> bool:

@@ -42,7 +42,7 @@ def parting(
         seen.add(unit)
         for call in sameness.calls(unit):
             if call.handed is not None and call.handed.by in AT_ANY_TIME:
-                sameness.own = call.node
+                sameness.answers.meet(call.node)
                 yield call.node
             yield from parting(facts, sameness, call.node, seen=seen)
 
@@ -94,7 +94,7 @@ def _where_failed(facts: Facts, sameness: Sameness, node: ast.AST) -> Iterator[a
             return
         if isinstance(above, ast.ExceptHandler) and any(True for _ in facts.tree(above).loops(above)):
             if not is_shared_trouble(above, known.SHARED_IN_STEPS) and not _is_of_key(facts, sameness, above):
-                sameness.own = above
+                sameness.answers.meet(above)
                 yield above
 
 

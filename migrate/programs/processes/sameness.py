@@ -64,10 +64,9 @@ class Sameness:
         self._is_steady = not unsteady(facts, program)
         self.trusting = trusting
         self.drawing = drawing
-        self.own: ast.expr | ast.ExceptHandler | None = None  # the last such thing that was met
         self._sources = facts.once(Sources)
         self._fillings = facts.once(Fillings)
-        self.answers = Answers[tuple[ast.AST, str]]()
+        self.answers = Answers[tuple[ast.AST, str], ast.expr | ast.ExceptHandler]()  # with what is a process's own
 
     # --- values -----------------------------------------------------------------------------------------------------
 
@@ -130,7 +129,7 @@ class Sameness:
     def _is_own(self, node: ast.expr, names: frozenset[str]) -> bool:
         """Whether a clock or the system gives each process something of its own; it is kept, for people to read."""
         if found := any(map(known.is_own, names)):
-            self.own = node
+            self.answers.meet(node)
         return found
 
     def _is_drawn(self, node: ast.Call, names: frozenset[str]) -> bool:
@@ -138,7 +137,7 @@ class Sameness:
         is_method = isinstance(node.func, ast.Attribute) and node.func.attr in known.DRAWING_METHODS
         found = any(map(known.is_chance, names)) or (is_method and not names and not self._facts.targets(node))
         if found:
-            self.own = node
+            self.answers.meet(node)
         return found
 
     def _trusts(self, node: ast.Call, names: frozenset[str]) -> bool:

@@ -50,3 +50,41 @@ def test_what_does_not_rest_on_a_no_is_not_asked_again():
     assert not answers.to("outer", outer)
     assert answers.to("sure", lambda: asked.append("sure") or True)
     assert asked == ["sure"]
+
+
+def test_a_reason_is_met_again_where_the_answer_is_known():
+    answers = Answers()
+
+    def clock():
+        answers.meet("clock")
+        return False
+
+    def outer():
+        return answers.to("clock", clock) or answers.to("sure", lambda: True)
+
+    assert answers.to("outer", outer)
+    assert answers.take() == "clock"
+    assert answers.take() is None
+    assert answers.to("sure", lambda: False)
+    assert answers.take() is None
+    assert answers.to("outer", lambda: False)
+    assert not answers.to("clock", lambda: True)
+    assert answers.to("sure", lambda: False)
+    assert answers.take() == "clock"
+
+
+def test_a_reason_is_that_of_who_asked_last_and_of_all_around():
+    answers = Answers()
+
+    def draw():
+        answers.meet("draw")
+        return answers.to("outer", outer)
+
+    def outer():
+        answers.meet("clock")
+        return answers.to("draw", draw)
+
+    assert answers.to("outer", outer)
+    assert answers.take() == "draw"
+    assert answers.to("outer", lambda: False)
+    assert answers.take() == "draw"
