@@ -65,10 +65,15 @@ def codes(texts: Iterable[str]) -> tuple[str, ...]:
         UsageError: no rule is called so.
     """
     words = [word.strip() for text in texts for word in text.split(",")]
-    return tuple(_code(word) for word in words if word)
+    return tuple(code(word) for word in words if word)
 
 
-def _code(word: str) -> str:
+def code(word: str) -> str:
+    """The code, or beginning of codes, that one word of a user means.
+
+    Raises:
+        UsageError: no rule is called so.
+    """
     if word.lower() in _CODES:
         return _CODES[word.lower()]
     if any(code.startswith(word.upper()) for code in NAMES):

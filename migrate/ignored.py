@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from migrate.codes import code
+from migrate.errors import UsageError
 from migrate.report.groups import group
 from migrate.report.model import Finding, Kind
-from migrate.source.comments import ignores
+from migrate.source.comments import EVERY, ignores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from migrate.options import Options
     from migrate.report.model import Outcome
@@ -44,11 +46,32 @@ def ignored(files: Iterable[SourceFile], options: Options) -> Ignored:
     whole: dict[str, Sequence[str]] = {}
     for file in files:
         if told := ignores(file.content):
-            lines[file.path] = told
+            lines[file.path] = {
+                line: [meant for meant in map(_read, words) if isinstance(meant, str)] for line, words in told.items()
+            }
         if file.real is not None:
             if codes := [code for where, codes in options.per_file_ignores if where.match(file.real) for code in codes]:
                 whole[file.path] = codes
     return Ignored(lines, whole)
+
+
+def mistyped(files: Iterable[SourceFile]) -> Iterator[str]:
+    """What is written in the files' comments and is no rule, so that nothing is ignored by it."""
+    for file in files:
+        told: set[str] = set()
+        for line, words in ignores(file.content).items():
+            for word in words:
+                if word not in told and isinstance(error := _read(word), UsageError):
+                    told.add(word)
+                    yield f"{file.path}:{line}: in `# migrate: ignore[...]`, {error}"
+
+
+def _read(word: str) -> str | UsageError:
+    """The code, or beginning of codes, that a word of a comment means."""
+    try:
+        return code(word) if word not in EVERY else word
+    except UsageError as error:
+        return error
 
 
 def kept_back(outcome: Outcome, ignored: Ignored) -> Mapping[str, Finding]:

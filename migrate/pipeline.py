@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from migrate.configuration import configured, folders_of
 from migrate.engine import ENGINE, Conversion, Engine
 from migrate.errors import EditError, MigrateError, SourceError, UsageError
-from migrate.ignored import ignored, kept_back, told
+from migrate.ignored import ignored, kept_back, mistyped, told
 from migrate.options import Mode, Options, Question
 from migrate.partwise import Progress, Work, results, silently
 from migrate.report.cells import DISORDER, in_cells, notebooks_of, said
@@ -139,6 +139,7 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE, progres
         work = Work(engine.parts, lambda part, say: _convert(part, options, engine, say), engine.ready)
         made, errors = results(project, options, progress, work)
     order = {file.path: number for number, file in enumerate(project.named)}
+    notebooks = notebooks_of(project.named)
     findings = (finding for report in made for finding in report.findings)
     summaries = (summary for report in made for summary in report.summaries)
     changes = (change for report in made for change in report.changes)
@@ -152,8 +153,9 @@ def convert(project: Project, options: Options, engine: Engine = ENGINE, progres
         causes=tuple(cause for report in made for cause in report.causes),
         files=len(project.named),
         ignored=sum(report.ignored for report in made),
+        remarks=tuple(said(remark, notebooks) for remark in mistyped(project.named)),
     )
-    told = in_cells(whole, notebooks_of(project.named))
+    told = in_cells(whole, notebooks)
     return replace(told, findings=tuple(f for f in told.findings if f.code != DISORDER or options.wants(DISORDER)))
 
 

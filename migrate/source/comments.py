@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 WORD = b"migrate:"
-EVERY = ("",)  # the beginning of each code
+EVERY = ("",)  # begins each code
 _IGNORE = re.compile(r"#\s*migrate:\s*ignore(?:\[([^\]]*)\])?(?![\w-])")
 _SKIP = re.compile(r"#\s*migrate:\s*skip-file(?![\w-])")
 
@@ -26,14 +26,14 @@ def skips(content: bytes) -> bool:
 
 
 def ignores(content: bytes) -> Mapping[int, tuple[str, ...]]:
-    """By line: the codes, or beginnings of codes, that are not to be told of what stands there."""
+    """By line: what is not to be told of what stands there, as it is written: names, codes, beginnings of codes."""
     if WORD not in content:
         return {}
     found: dict[int, tuple[str, ...]] = {}
     start, codes, waiting = 0, (), ()  # type: int, tuple[str, ...], tuple[str, ...]
     for token in _tokens(content):
         if token.type == tokenize.COMMENT and (match := _IGNORE.search(token.string)):
-            named = tuple(code.strip().upper() for code in (match[1] or "").split(",") if code.strip())
+            named = tuple(word.strip() for word in (match[1] or "").split(",") if word.strip())
             given = named if match[1] is not None else EVERY
             if start:
                 codes += given

@@ -27,7 +27,7 @@ _DIFF = (
     "--no-color",
     "--no-ext-diff",
     "--no-textconv",
-    "--no-renames",
+    "--find-renames",  # what only got another name was not touched
 )
 # What a repository's own settings may tell git to run while it only looks.
 _QUIET = ("-c", "core.fsmonitor=", "-c", f"core.hooksPath={os.devnull}")

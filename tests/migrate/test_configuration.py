@@ -289,7 +289,7 @@ s = "# migrate: ignore"
 # migrate: ignore[]
 z()
 """
-    assert ignores(text) == {1: ("MIG001",), 4: ("MIG1", "MIG2"), 5: ("MIG1", "MIG2"), 6: ("MIG1", "MIG2"), 7: ("",)}
+    assert ignores(text) == {1: ("MIG001",), 4: ("mig1", "MIG2"), 5: ("mig1", "MIG2"), 6: ("mig1", "MIG2"), 7: ("",)}
     assert ignores(b"for x in y:  # other\n    pass\n") == {}
     assert ignores(b"def (  # migrate: ignore\n") == {}
     assert skips(b"#!/usr/bin/env python\n# migrate: skip-file\nx = 1\n")
@@ -306,6 +306,25 @@ def test_an_ignored_loop_is_neither_told_nor_converted():
     assert migrate("train.py", "--diff").stdout == ""
     write("train.py", PROGRAM.format(comment="  # migrate: ignore[MIG105]"))
     assert found("train.py") == ["train.py:8"]
+
+
+@pytest.mark.parametrize("named", ["mig0", "unconverted-loop", "Unconverted-Loop", "MIG105, MIG001"])
+def test_a_comment_names_rules_as_the_command_line_does(named):
+    write("train.py", PROGRAM.format(comment=f"  # migrate: ignore[{named}]"))
+    assert found("train.py") == []
+
+
+def test_a_comment_that_names_no_rule_is_told_of():
+    write("train.py", PROGRAM.format(comment="  # migrate: ignore[MIG0011, loop]"))
+    told = (
+        "train.py:8: in `# migrate: ignore[...]`, 'MIG0011' is not a rule. Did you mean MIG001? "
+        "`migrate --rules` lists them.\n"
+    )
+    for _ in range(2):  # also of what is kept
+        result = migrate("train.py", "--check")
+        assert (result.exit_code, result.stderr.count(told)) == (1, 1)
+        assert result.stderr.count("train.py:8: in ") == 2
+    assert migrate("train.py", "--check", "--quiet").stderr == ""
 
 
 def test_a_loop_beside_an_ignored_one_is_told_why_it_stays():
@@ -430,6 +449,22 @@ def test_since_does_not_go_by_how_somebody_likes_to_see_diffs(setting):
     write("a.py", "print(3)\n" + PLAIN + "\nprint(4)\n")
     write("b.py", PLAIN.replace("mse_loss", "l1_loss"))
     assert found(".", "--since", "HEAD") == ["b.py:8"]
+
+
+@needs_git
+def test_since_a_file_got_another_name():
+    for number, name in enumerate(("kept.py", "changed.py", "é moved.py")):
+        write(name, f"{PLAIN}\n# {number} {name}\n")
+    commit()
+    git("config", "diff.renames", "false")
+    git("mv", "kept.py", "named.py")
+    Path("sub").mkdir()
+    git("mv", "é moved.py", "sub/é moved.py")
+    git("mv", "changed.py", "sub/changed.py")
+    write("sub/changed.py", PLAIN.replace("mse_loss", "l1_loss") + "\n# 1 changed.py\n")
+    assert found(".", "--since", "HEAD") == ["sub/changed.py:8"]
+    commit()
+    assert found(".", "--since", "HEAD~") == ["sub/changed.py:8"]
 
 
 def test_since_outside_of_a_repository():
