@@ -8,6 +8,7 @@ checks types: that takes longer than all else that prints help.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -57,6 +58,11 @@ def main() -> None:
             _listing()(prog_name="runtime")
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stderr.write("runtime: no space left on device. Make room, or lead the output elsewhere.\n")
+        sys.exit(2)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

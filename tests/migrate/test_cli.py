@@ -600,6 +600,12 @@ def test_a_full_disk_is_no_bug_of_ours():
         )
     said = "migrate: standard output cannot be written: no space left on device. Make room, or lead it elsewhere.\n"
     assert (done.returncode, done.stderr.decode()) == (2, said)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "migrate", "--help"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    said = "migrate: no space left on device. Make room, or lead the output elsewhere.\n"
+    assert (done.returncode, done.stderr.decode()) == (2, said)
 
 
 @pytest.mark.parametrize(

@@ -163,3 +163,14 @@ def test_shells_complete_commands_and_options(words, offered):
         [sys.executable, "-m", "runtime"], env={**os.environ, **asked}, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == [offered]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device is full here")
+@pytest.mark.parametrize("arguments", [["--help"], ["launch", "--help"], ["env"]])
+def test_a_full_disk_is_told_in_a_line(arguments):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "runtime", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    said = "runtime: no space left on device. Make room, or lead the output elsewhere.\n"
+    assert (done.returncode, done.stderr) == (2, said)
