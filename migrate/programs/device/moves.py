@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.known.distributed import DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
+from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function, Unit
+from migrate.programs.chance.initial import draws_inside
 from migrate.programs.device.devices import is_move, names_cpu
 from migrate.programs.device.early import needs_device
 from migrate.programs.device.handed_over import is_placed_by_object
@@ -17,6 +19,8 @@ from migrate.programs.device.lambdas import is_location, is_mapped, mapped
 from migrate.programs.device.unprepared import runs_unprepared
 from migrate.programs.home.set_up import running_raw
 from migrate.programs.program import Program
+from migrate.programs.reach.callees import on_all_ways
+from migrate.programs.reach.entry_files import is_of_another_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,6 +57,7 @@ class Move:
         return self.fate in _DROPPED
 
 
+_DEEPEST = 4  # calls inside calls
 _DROPPED = (Fate.MODEL, Fate.BATCH, Fate.CRITERION)
 
 
@@ -81,7 +86,7 @@ def moves(
                 fate = Fate.ELSEWHERE
         elif is_placed_by_object(facts, program, placement, use):
             mine = origins(facts.receiver(use.node), Role.MODEL)
-            stays = _draws_on_device(facts, use.node, mine) or _leaves_device(facts, mine, off)
+            stays = _draws_on_device(facts, program, use.node, mine) or _leaves_device(facts, mine, off)
             fate = fate if stays else Fate.MODEL
         if fate is Fate.MODEL and place_of(facts, use.node) in program.along.moves:
             fate = Fate.ELSEWHERE
@@ -151,7 +156,7 @@ def _fate(
     if found == {Role.MODEL}:
         mine = origins(receiver, Role.MODEL)
         assert program.home is not None
-        stays = _draws_on_device(facts, node, mine) or _leaves_device(facts, mine, off)
+        stays = _draws_on_device(facts, program, node, mine) or _leaves_device(facts, mine, off)
         stays = stays or needs_device(facts, node, mine, program, stages.of(mine).spot.statement)
         stays = stays or runs_unprepared(facts, program, mine)
         return Fate.MODEL if mine <= program.model_origins and not stays else Fate.ELSEWHERE
@@ -175,7 +180,7 @@ def _is_early(facts: Facts, node: ast.Call, stage: Stage) -> bool:
     )
 
 
-def _draws_on_device(facts: Facts, node: ast.Call, mine: set[ast.AST]) -> bool:
+def _draws_on_device(facts: Facts, program: Program, node: ast.Call, mine: set[ast.AST]) -> bool:
     """Whether the model's weights are drawn after the move: on the device's own random stream, so it must stay there.
 
     `Net().to(device)` then `net.apply(init)` draws from the GPU's generator; moved later, other weights would come out.
@@ -183,10 +188,30 @@ def _draws_on_device(facts: Facts, node: ast.Call, mine: set[ast.AST]) -> bool:
     return any(
         origins(facts.receiver(use.node), Role.MODEL) & mine
         and not _is_inside_model(facts, use)
-        and use.node.lineno >= node.lineno
         and use.node is not node
+        and not _is_above(facts, program, use.node, node)
+        and not _applies_no_draw(facts, use.node)
         for use in facts.method_calls("apply", "init_weights", "reset_parameters", "weight_init")
     )
+
+
+def _is_above(facts: Facts, program: Program, node: ast.Call, move: ast.Call) -> bool:
+    """Whether a call of the program is made before a move, whoever makes it."""
+    unit = facts.unit(move)
+
+    def is_above(here: ast.AST) -> bool | None:
+        if facts.unit(here) is unit:
+            return line_of(here) < move.lineno
+        return True if is_of_another_script(facts, program, here) else None
+
+    return on_all_ways(facts, node, is_above)
+
+
+def _applies_no_draw(facts: Facts, call: ast.Call) -> bool:
+    """`model.apply(add_hooks)`: whether a call applies functions that are known, and draw no weights."""
+    applied = {value.unit for given in call.args for value in facts.values(given)}
+    is_known = bool(applied) and isinstance(call.func, ast.Attribute) and call.func.attr == "apply"
+    return is_known and all(isinstance(unit, Function) and not draws_inside(facts, unit, _DEEPEST) for unit in applied)
 
 
 def _is_inside_model(facts: Facts, use: Use) -> bool:

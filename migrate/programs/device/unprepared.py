@@ -14,6 +14,7 @@ from migrate.analysis.roles import Role, origins
 from migrate.analysis.syntax import FUNCTIONS, LOOPS, TRIES, blocks, own_expressions
 from migrate.analysis.units import Function
 from migrate.programs.reach.callees import upwards
+from migrate.programs.reach.entry_files import is_of_another_script
 from migrate.programs.reach.outsiders import is_inside_model
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def runs_unprepared(facts: Facts, program: Program, mine: set[ast.AST]) -> bool:
     return any(
         origins(facts.values(use.node.func), Role.MODEL) & mine
         and not is_inside_model(facts, use.unit)
-        and _is_reached_without(facts, home, use.node)
+        and _is_reached_without(facts, program, home, use.node)
         for use in facts.calls
     )
 
@@ -46,14 +47,17 @@ def _sets_up(home: Function, start: Unit | None) -> bool:
     return isinstance(start, Function) and is_constructor(start) and is_constructor(home)
 
 
-def _is_reached_without(facts: Facts, home: Function, node: ast.AST) -> bool:
+def _is_reached_without(facts: Facts, program: Program, home: Function, node: ast.AST) -> bool:
     def passes(each: ast.AST) -> bool:
         return facts.unit(each) is not home and not _is_below(facts, home, each)
 
-    def is_entered(unit: Unit) -> bool:
-        return not isinstance(unit, Function) or not facts.callers_known(unit)
+    def is_entered(each: ast.AST) -> bool:
+        unit = facts.unit(each)
+        if isinstance(unit, Function):
+            return not facts.callers_known(unit)
+        return not is_of_another_script(facts, program, each)
 
-    return any(passes(each) and is_entered(facts.unit(each)) for each in upwards(facts, node, passes))
+    return any(passes(each) and is_entered(each) for each in upwards(facts, node, passes))
 
 
 def _is_below(facts: Facts, home: Function, node: ast.AST) -> bool:

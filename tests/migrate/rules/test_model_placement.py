@@ -1,5 +1,8 @@
 import pytest
 
+from migrate.options import Options
+from migrate.pipeline import run
+
 DEVICE = 'device = torch.device("cuda")'
 CHOSEN = {"accelerator": "", "setup": (DEVICE, "accelerator = Accelerator()")}
 
@@ -369,3 +372,113 @@ def test_a_model_whose_device_is_asked_for_below_prepare_is_moved_by_it(convert_
     _, result = convert_text(programs(holes)[0])
 
     assert "model = nn.Linear(2, 1)\n" in result
+
+
+DRAWN = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main():
+    model = made()
+    {above}
+    model = model.cuda()
+    {below}
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x.cuda()), y.cuda()).backward()
+        optimizer.step()
+
+
+def made():
+    net = nn.Linear(2, 1)
+    {inside}
+    return net
+
+
+def start(net):
+    net.apply(draw)
+
+
+def draw(layer):
+    nn.init.ones_(layer.bias)
+    nn.init.normal_(layer.weight)
+
+
+def watched(net, seen):
+    def add(layer):
+        layer.register_forward_hook(lambda layer, given, made: seen.append(type(layer)))
+
+    net.apply(add)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "stays"),
+    [
+        ("inside", "net.apply(draw)", False),
+        ("above", "start(model)", False),
+        ("below", "start(model)", True),
+        ("below", "model.apply(draw)", True),
+        ("below", "watched(model, [])", False),
+        ("below", "model.apply(lambda layer: None)", False),
+    ],
+)
+def test_a_model_whose_weights_are_drawn_below_the_move_is_moved_there(convert_text, where, code, stays):
+    report, result = convert_text(DRAWN.format(**{**dict.fromkeys(("above", "below", "inside"), "pass"), where: code}))
+    assert report.changes
+    assert ("model = model.to(accelerator.device)" in result) is stays
+
+
+MAIN = """
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+import scoring
+
+
+def train():
+    model = nn.Linear(2, 1)
+    model.cuda()
+    loader = DataLoader(TensorDataset(torch.ones(8, 2), torch.ones(8, 1)), batch_size=4)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x.cuda()), y.cuda()).backward()
+        optimizer.step()
+    return scoring.score(model)
+
+
+if __name__ == "__main__":
+    print(train())
+"""
+SCORING = """
+import torch
+from torch import nn
+
+
+def score(net):
+    return net(torch.ones(3, 2).cuda()).sum()
+
+
+if __name__ == "__main__":
+    net = nn.Linear(2, 1)
+    net.cuda()
+    print(score(net))
+"""
+
+
+def test_a_model_that_another_script_runs_when_it_is_the_program_is_moved_by_prepare(tmp_path):
+    (tmp_path / "main.py").write_text(MAIN)
+    (tmp_path / "scoring.py").write_text(SCORING)
+    report = run([str(tmp_path)], Options(cache=False))
+    (main,) = (change for change in report.changes if change.path.endswith("main.py"))
+    assert b"model = nn.Linear(2, 1)\n    loader" in main.new
