@@ -58,8 +58,13 @@ def _parts(facts: Facts, node: ast.expr) -> Sequence[ast.expr]:
         case ast.Call() if _keeps(facts, node):
             return arguments(node)
         case ast.Name(ctx=ast.Load()):
-            return [value for value in assigned(facts, node) if value is not None and _holds(facts, value)]
+            return [value for value in assigned(facts, node) if value is not None and _is_followed(facts, node, value)]
     return []
+
+
+def _is_followed(facts: Facts, name: ast.Name, value: ast.expr) -> bool:
+    """Whether what a name is given is put together, or is a name in a function that returns it beside others."""
+    return _holds(facts, value) or (isinstance(value, ast.Name) and facts.unit(value) is not facts.unit(name))
 
 
 def _holds(facts: Facts, node: ast.expr) -> bool:

@@ -120,6 +120,30 @@ def test_a_method_that_hands_nothing_on_keeps_nothing(convert_text, programs):
     assert not notes(report)
 
 
+MEASURED = """\
+def measured(output, y):
+    error = (output - y).abs()
+    numbers = {numbers}
+    return error.mean(), numbers
+"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_told"), [("{'error': error.mean().item()}", True), ("{'size': 4}", False)]
+)
+def test_a_row_that_a_function_gives_beside_the_loss_is_of_a_process_share(convert_text, programs, numbers, is_told):
+    log = LOG.replace("def add(self, output, y)", "def add(self, row)").replace(
+        "self.step(output, y)\n    def show", "for key in row:\n            self.sums[key] += row[key]\n    def show"
+    )
+    setup = log + MEASURED.replace("{numbers}", numbers)
+    step = "loss, row = measured(output, y)\nlog.add(row)"
+    report, _ = convert_text(
+        programs({"setup": setup, "made": "log = Log()", "step": step, "end": "print(log.sums)"})[0]
+    )
+
+    assert ("while this loop runs, log shows one process's share of the data" in notes(report)) is is_told
+
+
 @pytest.mark.parametrize("name", FED)
 def test_what_counts_one_process_share_is_told(convert_text, programs, name):
     made, step, end, told = FED[name]
