@@ -202,14 +202,12 @@ def _redirect_globals(conversion: Conversion, draft: Draft, named: Collection[Ch
         if module in conversion.units:
             continue
         for choice in choices(conversion.facts, module):
-            left = [node for node in _remaining(conversion, choice) if node not in _own_reads(choice)]
-            inside = [node for node in left if conversion.facts.unit(node) in conversion.units]
-            if not all(conversion.access.can_reach(node) for node in inside):
+            if not all(map(conversion.access.can_reach, inside := _reading_global(conversion, choice)[0])):
                 yield choice
                 continue
             for node in inside:
                 draft.rewrite(node, f"{conversion.access.name(node)}.device")
-            if len(inside) == len(left) and not _is_asked(conversion, choice):
+            if _is_needless(conversion, choice):
                 for statement in (choice.statement, *choice.others):
                     draft.remove(statement)
             else:  # models read it, too
@@ -218,9 +216,24 @@ def _redirect_globals(conversion: Conversion, draft: Draft, named: Collection[Ch
                 yield choice
 
 
+def _reading_global(conversion: Conversion, choice: Choice) -> tuple[list[ast.expr], list[ast.expr]]:
+    """What reads a device of a module: in functions of the program, and elsewhere."""
+    left = [node for node in _remaining(conversion, choice) if node not in _own_reads(choice)]
+    inside = [node for node in left if conversion.facts.unit(node) in conversion.units]
+    return inside, [node for node in left if node not in inside]
+
+
+def _is_needless(conversion: Conversion, choice: Choice) -> bool:
+    """Whether nothing reads a device of a module any more, whose functions have the accelerator's."""
+    if not isinstance(choice.unit, Module) or choice.unit in conversion.units or _is_asked(conversion, choice):
+        return False
+    inside, others = _reading_global(conversion, choice)
+    return not others and all(map(conversion.access.can_reach, inside))
+
+
 def _settings(conversion: Conversion, draft: Draft, named: Collection[Choice]) -> list[Choice]:
     """A device that is handed down among the settings; those that something but the accelerator's functions reads."""
-    left = settings_left(conversion)
+    left = [choice for choice in settings_left(conversion) if not _is_needless(conversion, choice)]
     follow_settings(conversion, draft)
     for choice in left:
         if choice not in named and conversion.facts.is_editable(choice.unit):
@@ -241,9 +254,8 @@ def _unmoved(conversion: Conversion, choice: Choice) -> Iterator[bool]:
     tree = {id(inner) for move in kept_moves(conversion) for inner in ast.walk(move.node)}
     unread = overruled(conversion)
     for node in _remaining(conversion, choice):
-        if id(node) in unread:
-            continue
-        yield id(node) not in tree or not conversion.access.can_reach(node)
+        if id(node) not in unread:
+            yield id(node) not in tree or not conversion.access.can_reach(node)
 
 
 def _own_reads(choice: Choice) -> set[ast.AST]:

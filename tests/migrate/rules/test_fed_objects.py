@@ -128,9 +128,7 @@ def measured(output, y):
 """
 
 
-@pytest.mark.parametrize(
-    ("numbers", "is_told"), [("{'error': error.mean().item()}", True), ("{'size': 4}", False)]
-)
+@pytest.mark.parametrize(("numbers", "is_told"), [("{'error': error.mean().item()}", True), ("{'size': 4}", False)])
 def test_a_row_that_a_function_gives_beside_the_loss_is_of_a_process_share(convert_text, programs, numbers, is_told):
     log = LOG.replace("def add(self, output, y)", "def add(self, row)").replace(
         "self.step(output, y)\n    def show", "for key in row:\n            self.sums[key] += row[key]\n    def show"

@@ -158,3 +158,54 @@ def test_a_number_in_it_is_said(convert_text, way):
     report, _ = convert_text(program(way, FLAGGED.replace("cuda:0", "cuda:1")))
     said = [finding for finding in report.findings if "no longer chooses the GPU" in finding.message]
     assert [finding.message.partition(" no longer")[0] for finding in said] == ["'cuda:1'"]
+
+
+ON_THE_MODULE = """
+import argparse
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main_worker(index, opt):
+    torch.manual_seed(0)
+    if index >= 0 and opt.device.type == "cuda":
+        opt.device = torch.device(f"cuda:{index}")
+    if opt.distributed:
+        dist.init_process_group("nccl", init_method="tcp://127.0.0.1:23456", world_size=opt.world_size, rank=index)
+    model = nn.Linear(2, 1).to(opt.device)
+    if opt.distributed:
+        model = nn.parallel.DistributedDataParallel(model, device_ids=[opt.device])
+    data = TensorDataset(torch.ones(8, 2), torch.ones(8, 1))
+    sampler = torch.utils.data.distributed.DistributedSampler(data) if opt.distributed else None
+    loader = DataLoader(data, batch_size=4, sampler=sampler, shuffle=sampler is None)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        x, y = x.to(opt.device), y.to(opt.device)
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--no_cuda", action="store_true")
+    parser.add_argument("--distributed", action="store_true")
+    opt = parser.parse_args()
+    opt.device = torch.device("cpu" if opt.no_cuda else "cuda")
+    opt.world_size = torch.cuda.device_count()
+    if opt.distributed:
+        mp.spawn(main_worker, nprocs=opt.world_size, args=(opt,))
+    else:
+        main_worker(-1, opt)
+"""
+
+
+def test_a_device_that_goes_is_not_said_to_stay(convert_text):
+    report, result = convert_text(ON_THE_MODULE)
+    assert "Accelerator(cpu=opt.no_cuda)" in result
+    assert 'torch.device("cpu" if' not in result
+    assert not [finding for finding in report.findings if "stays the GPU or the CPU" in finding.message]
