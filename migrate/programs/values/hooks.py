@@ -19,6 +19,7 @@ from migrate.analysis.syntax import argument_at, is_stored, reads, targets_of, w
 from migrate.analysis.units import Class, Function
 from migrate.programs.reach.forwards import is_own_object, with_own_methods
 from migrate.programs.values.ended import is_only_below
+from migrate.programs.values.hooks_for_once import is_for_once
 from migrate.programs.values.kept import FILLING, filled, place_of, root_of
 from migrate.programs.values.readers import Loaded
 
@@ -44,9 +45,9 @@ class Filling:
 
 
 def hooked(facts: Facts, ran: Collection[ast.AST], *names: str) -> Iterator[Filling]:
-    """What the hooks of a program fill while some code runs: not those that are put in when it is over."""
+    """What the hooks of a program fill while some code runs: not those that are put in after it or beside it."""
     for use in facts.method_calls(*names):
-        if is_only_below(facts, use.node, ran):
+        if is_only_below(facts, use.node, ran) or is_for_once(facts, use.node, ran):
             continue
         hook = argument_at(use.node, 0, "hook")
         if isinstance(hook, ast.Lambda):

@@ -207,3 +207,40 @@ def test_one_that_the_next_round_runs_with_is_told(convert_text):
     report, _ = convert_text(f"{top}for epoch in range(2):\n{indented}")
 
     assert len(_told(report)) == 1
+
+
+LOOK = """
+def look(model):
+    handles = []
+    def add(layer):
+        {put}
+    model.apply(add)
+    model(torch.ones(1, 3))
+    {taken}
+{called}
+"""
+APPENDED = "handles.append(layer.register_forward_hook(into(kept)))"
+ONCE = {
+    "taken out again": (APPENDED, "for each in handles:\n        each.remove()", "look(model)", 0),
+    "by their numbers": (APPENDED, "for i in range(3):\n        handles[i].remove()", "look(model)", 1),
+    "left there": (APPENDED, "print(len(handles))", "look(model)", 1),
+    "out of another list": (APPENDED, "for each in kept:\n        each.remove()", "look(model)", 1),
+    "of each layer": (
+        "handle = layer.register_forward_hook(into(kept))\n        layer(torch.ones(1, 3))\n        handle.remove()",
+        "pass",
+        "look(model)",
+        0,
+    ),
+    "in each step": (APPENDED, "for each in handles:\n        each.remove()", "", 1),
+}
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_a_hook_of_a_function_that_takes_it_out_again_keeps_nothing_of_a_training(convert_text, name):
+    put, taken, called, told = ONCE[name]
+    step = "" if called else "look(model)"
+    hook = LOOK.format(put=put, taken=taken, called=called)
+    report, result = convert_text(_source({"hook": hook, "step": step, "after": "print(sum(kept))"}))
+
+    assert "accelerator.prepare(" in result
+    assert len(_told(report)) == told
