@@ -12,7 +12,7 @@ from migrate.programs.home.passing import is_passing
 from migrate.programs.reach.entry_files import is_guarded_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Unit
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
 def is_alone(facts: Facts, home: Unit, found: Iterable[ast.AST], holders: Iterable[ast.AST], key: str) -> bool:
     """Whether nothing else of the program that has its home there holds objects, under other keys or at all."""
-    known, mains = {(holder, key) for holder in holders}, {home.module, *entered_from(facts, home)}
-    held = (other for origin in found for other, _ in facts.singles.holders(origin) - known)
+    known = {(holder, key) for holder in holders}
+    held = {other for origin in found for other, _ in facts.singles.holders(origin) - known}
+    if not held:
+        return True
+    mains = {home.module, *entered_from(facts, home)}
     others = (other for other in held if not is_guarded_beside(facts, mains, other))
     return all(_is_taken_apart(facts, other) or is_passing(facts, home, other) for other in others)
 
@@ -51,15 +54,25 @@ def _kept(facts: Facts) -> frozenset[ast.AST]:
 
 def alike(facts: Facts, found: Iterable[ast.AST], key: str, holders: frozenset[ast.AST]) -> frozenset[ast.AST]:
     """Objects, and where each makes what it holds, others that do so, too: `exp = Exp(args)` in two branches."""
-    own = frozenset(_with_their_own(facts, found, key))
+    known = facts.once(_WithTheirOwn)
+    own = frozenset().union(*(known[origin, key] for origin in found))
     return holders | own if holders <= own else holders
 
 
-def _with_their_own(facts: Facts, found: Iterable[ast.AST], key: str) -> Iterator[ast.AST]:
-    """The objects whose `__init__` makes what they hold."""
-    for origin in found:
-        for holder in (each for each, held in facts.singles.holders(origin) if held == key):
-            classes = [value.unit for value in facts.values(holder) if value.origin is holder]
-            inits = [init for cls in classes if isinstance(cls, Class) for init in cls.constructors()]
-            if any(facts.singles.is_made_in(init, origin) for init in inits):
-                yield holder
+class _WithTheirOwn(dict[tuple["ast.AST", str], frozenset["ast.AST"]]):
+    """The objects whose `__init__` makes what they hold, by that and its key: each unit that knows one asks for it."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, asked: tuple[ast.AST, str]) -> frozenset[ast.AST]:
+        origin, key = asked
+        holders = (each for each, held in self._facts.singles.holders(origin) if held == key)
+        self[asked] = frozenset(each for each in holders if self._makes(each, origin))
+        return self[asked]
+
+    def _makes(self, holder: ast.AST, origin: ast.AST) -> bool:
+        classes = [value.unit for value in self._facts.values(holder) if value.origin is holder]
+        inits = [init for cls in classes if isinstance(cls, Class) for init in cls.constructors()]
+        return any(self._facts.singles.is_made_in(init, origin) for init in inits)

@@ -85,13 +85,16 @@ def _leading(facts: Facts, fitting: list[Unit], wanted: Wanted) -> Unit:
 def _names_all(facts: Facts, unit: Unit, wanted: Wanted, *, is_wide: bool) -> bool:
     home = Home(unit, unit, is_wide=is_wide, by_key=wanted.by_key)
     optimizers = home.named(facts, Role.OPTIMIZER, wanted.optimizers)
-    models = home.named(facts, Role.MODEL, wanted.models) if wanted.models else ()
+    if not covers(optimizers, wanted.optimizers):  # most units end here, before more is asked
+        return False
     loaders = home.named(facts, Role.LOADER, wanted.loaders)
-    if not is_wide and any(named.is_back for named in (*optimizers, *models, *loaders)):
-        return False  # it is given what it only gives its name again
-    return (
-        covers(optimizers, wanted.optimizers) and bool(models or not wanted.models) and covers(loaders, wanted.loaders)
-    )
+    if not covers(loaders, wanted.loaders):
+        return False
+    models = home.named(facts, Role.MODEL, wanted.models) if wanted.models else ()
+    if wanted.models and not models:
+        return False
+    # a unit that is given what it only gives its name again is no home
+    return is_wide or not any(named.is_back for named in (*optimizers, *models, *loaders))
 
 
 def _wide(facts: Facts, wanted: Wanted, *, everywhere: bool) -> Iterator[Home]:
