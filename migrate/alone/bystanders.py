@@ -73,7 +73,7 @@ class Bystanders:
 
 def bystanders(facts: Facts, modules: tuple[Module, ...], found: Iterable[Refusal]) -> Bystanders | None:
     """The scripts among some files that may stay, if one of them holds what is in the way."""
-    training = {m for loop in Loops(facts).training for m in entered_from(facts, loop.unit)}
+    training = _training(facts)
     beside = _apart(facts, {m for m in modules if m not in training})
     if not beside or not any(facts.module(refusal.node) in beside for refusal in found):
         return None
@@ -83,6 +83,18 @@ def bystanders(facts: Facts, modules: tuple[Module, ...], found: Iterable[Refusa
     used = {unit for unit in facts.functions if unit.module in shared and (unit in units or unit.name in named)}
     more = {unit for unit in reached(facts, used) if isinstance(unit, Function) and unit.module in shared}
     return Bystanders(beside, frozenset(unit.original for unit in used | more))
+
+
+def training_with(facts: Facts, modules: tuple[Module, ...]) -> tuple[Module, ...]:
+    """Some files without the scripts that train nothing, where others train: `inference.ipynb` beside `train.py`."""
+    training = _training(facts)
+    if training.isdisjoint(modules):
+        return modules
+    return tuple(module for module in modules if module in training or is_imported(facts, module))
+
+
+def _training(facts: Facts) -> set[Module]:
+    return {module for loop in Loops(facts).training for module in entered_from(facts, loop.unit)}
 
 
 def _imported(facts: Facts, modules: Iterable[Module]) -> set[Module]:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from migrate.alone import apex, losses
-from migrate.alone.bystanders import Bystanders, bystanders
+from migrate.alone.bystanders import Bystanders, bystanders, training_with
 from migrate.alone.clearing import Clearing
 from migrate.alone.constructors import CONSTRUCTOR, wanting
 from migrate.alone.dealing import Dealing
@@ -99,7 +99,8 @@ def stage(
     sums, setups, gatherings = Sums(world, joining=joining), Setups(world), Gatherings(world)
     paths = frozenset(module.file.path for module in modules)
     told = tuple(dict.fromkeys(Said(Handed(), entrances(facts, use.unit)) for use in starting))
-    half = Half(apex.Apex(world, modules, world.dead if has_processes else (), Presence(facts, modules)))
+    halved = training_with(facts, modules) if apex.is_used(facts, modules) else modules
+    half = Half(apex.Apex(world, halved, world.dead if has_processes else (), Presence(facts, modules)))
     if found := (*(_in_the_way(world, sums, setups, dealing, gatherings) if has_processes else ()), *half.obstacles()):
         if beside is None and (left := bystanders(facts, modules, found)) is not None:
             rest = tuple(module for module in modules if module not in left.modules)

@@ -320,3 +320,33 @@ def test_its_import_goes_with_its_last_use_though_an_option_has_its_name(tmp_pat
 
     assert "accelerator.backward(loss)" in changes["process.py"]
     assert not any("apex" in text for text in changes.values())
+
+
+SHOWN = """\
+import torch
+from apex import amp
+from net import Net
+
+model, _ = amp.initialize(Net().cuda(), [], opt_level="O3")
+print(model(torch.ones(1, 2).cuda()))
+"""
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_a_script_that_only_shows_a_model_keeps_its_apex(tmp_path, trains):
+    first, _, rest = program(START, SCALED).partition("model = nn.Linear(2, 1)")
+    (tmp_path / "net.py").write_text(
+        "from torch import nn\n\n\nclass Net(nn.Linear):\n    def __init__(self):\n        super().__init__(2, 1)\n"
+    )
+    (tmp_path / "train.py").write_text(f"from net import Net\n{first}model = Net(){rest}")
+    (tmp_path / "show.py").write_text(
+        f"{first}from net import Net\nmodel = Net(){rest}".replace(
+            "(model, optimizer)", "(model, optimizer, opt_level='O3')", 1
+        )
+        if trains
+        else SHOWN
+    )
+    report = run([str(tmp_path)], Options(cache=False))
+    left = [finding for finding in report.findings if finding.code == "MIG106" and finding.kind is Kind.LEFT]
+    assert bool(left) is trains
+    assert {change.path.rpartition("/")[2] for change in report.changes} == {"train.py"}
