@@ -93,6 +93,10 @@ class Draws:
             return False
         return self._draws_deep(use.node)
 
+    def draws_weights(self, call: ast.Call) -> bool:
+        """Whether a call that makes a model draws its weights."""
+        return self._draws_deep(call, weights=True)
+
     def _asks_model(self, call: ast.Call) -> bool:
         """Whether a call is one of a method that a trained model has itself."""
         if not isinstance(call.func, ast.Attribute) or call.func.attr in THROUGH_WRAPPER:

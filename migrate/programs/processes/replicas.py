@@ -17,6 +17,7 @@ from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.units import Class
 from migrate.programs.chance.draws import Draws
+from migrate.programs.chance.lasting import lasting
 from migrate.programs.chance.seeds import (
     BESIDE,
     ENVIRONMENT,
@@ -79,7 +80,9 @@ def splits_apart(
 ) -> dict[ast.Call, Choice]:
     """Where each process would have, or choose, data of its own, for the loaders that are then dealt out."""
     chosen = {**chosen_data(facts, loops, program), **orders} if program.training_loaders else {}
-    chosen |= dict.fromkeys(first_runs(facts, loops, program) if program.training_loaders else (), Choice("torch"))
+    if program.training_loaders:
+        chosen |= dict.fromkeys(first_runs(facts, loops, program), Choice("torch"))
+        chosen |= {call: Choice(library) for call, library in lasting(facts, loops, program).items()}
     missing = chance(facts, loops, program) if chosen else []
     return {
         call: choice
