@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.analysis.syntax import argument_at
+from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function
 from migrate.programs.training.divided_losses import Divisions, by_size, trains_nothing
 from migrate.programs.training.products import folds_rows, is_product
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.roles import Value
     from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact
 
@@ -171,10 +173,21 @@ def _divided_in_place(facts: Facts, node: ast.expr) -> list[ast.expr]:
 
 def _losses(facts: Facts, call: ast.Call) -> Iterator[Function]:
     """The `forward` of the project's own loss, or model, that a call runs."""
-    for value in facts.values(call.func):
+    for value in facts.values(call.func) or _kept_losses(facts, call.func):
         for member in value.unit.lookup("forward") if isinstance(value.unit, Class) else ():
             if isinstance(member.unit, Function):
                 yield member.unit
+
+
+def _kept_losses(facts: Facts, node: ast.expr) -> Iterator[Value]:
+    """What the constructor of a loss keeps in an attribute: a loss may be made of others, and nothing has run it."""
+    unit = facts.unit(node)
+    if not (isinstance(unit, Function) and isinstance(node, ast.Attribute)) or text_of(node) != f"self.{node.attr}":
+        return
+    for maker in _making(unit):
+        for statement in facts.own(maker).of(ast.Assign):
+            if any(text_of(target) == f"self.{node.attr}" for target in statement.targets):
+                yield from facts.values(statement.value)
 
 
 def _given(facts: Facts, name: ast.Name) -> list[ast.expr]:
