@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known import distributed
 from migrate.analysis.known import same as known
 from migrate.analysis.roles import Role, origins, roles
+from migrate.analysis.syntax import arguments
 from migrate.analysis.units import Class
 from migrate.programs.chance.draws import Draws
 from migrate.programs.chance.lasting import lasting
@@ -36,7 +37,7 @@ from migrate.programs.processes.clocks import by_system, decided, own_of
 from migrate.programs.processes.first_batch import first_runs, set_by_batch
 from migrate.programs.processes.one_seed import OneSeed, possible, seed_of_splits
 from migrate.programs.program import Program, Refusal
-from migrate.programs.schedule.schedulers import schedules
+from migrate.programs.schedule.schedulers import Pace, schedules
 from migrate.programs.training.loose import trained_alone
 
 if TYPE_CHECKING:
@@ -239,8 +240,9 @@ def _parting(
                 yield test
     yield from (use.node for use in facts.calls_to(known.ALARMS))
     for schedule in schedules(facts, loops, program):
-        for step in schedule.on_metric:
-            if not all(map(sameness.same, step.args)):
+        told_where = schedule.steps if schedule.pace is Pace.TOLD else schedule.on_metric
+        for step in told_where:
+            if not all(map(sameness.same, arguments(step))):
                 yield step
     for statement in learning_rates(facts, program):
         if not sameness.same(statement.value) or not sameness.alike(statement, deep=True):
