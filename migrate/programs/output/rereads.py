@@ -232,7 +232,16 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def _is_behind(conversion: Conversion, unit: Unit, statement: ast.stmt, writes: Sequence[Write]) -> bool:
     has_written = any(where is unit and call.lineno < statement.lineno for call, where in writes)
-    return has_written or _trains_above(conversion, unit, statement)
+    if has_written or _trains_above(conversion, unit, statement):
+        return True
+    return _comes_again(conversion, unit, statement, writes)
+
+
+def _comes_again(conversion: Conversion, unit: Unit, statement: ast.stmt, writes: Sequence[Write]) -> bool:
+    """Whether a round of a loop writes what the next one reads, in functions that it calls, too."""
+    around = list(conversion.facts.tree(statement).loops(statement))
+    mine = _writing(conversion, list(writes)).get(unit, ()) if around else ()
+    return any(call in walk(loop) for loop in around for call in mine)
 
 
 def _trains_above(conversion: Conversion, unit: Unit, statement: ast.stmt) -> bool:
@@ -290,7 +299,8 @@ def _may_follow(conversion: Conversion, place: ast.stmt | ast.Call, writing: dic
     """Whether something may have been written when the program comes to a place: not in the other branch, nor below."""
     facts, unit = conversion.facts, conversion.facts.unit(place)
     tree = facts.tree(place)
-    if any(_may_precede(tree, node, place) for node in writing.get(unit, ()) if node not in walk(place)):
+    mine, is_in_loop = writing.get(unit, ()), any(True for _ in tree.loops(place))
+    if any(_may_precede(tree, node, place) for node in mine if is_in_loop or node not in walk(place)):
         return True
     if isinstance(unit, Module):
         return False
