@@ -18,9 +18,12 @@ its own. A program that seeds itself is left as it is.
 Beside loaders the same seed is set where data are made up, split or chosen at random (`x = torch.randn(1000, 2)`,
 `random_split`, `np.random.shuffle(indices)`) and nothing seeds that: each process would train on other data, and keep
 others for the evaluation. What is drawn anew for each sample may be each process's own. The seed is set, too, where
-layers set their parameters by the batch of a first run (ActNorm): each process would set others. So it is where every
-process runs an evaluation in full over a loader that shuffles, or a data set that draws for each sample: what the last
-batch holds, or leaves out, is another thing in each order, and a program that stops by its figure would part ways.
+layers set their parameters by the batch of a first run (ActNorm): each process would set others. So it is for what a
+training goes by that is drawn once, and that prepare gives nobody: a head or a target network that no optimizer trains
+and no file gives its weights, `centers = torch.randn(10, 64)`, `self.frequencies = torch.randn(2, 8)` in a layer. And
+where every process runs an evaluation in full over a loader that shuffles, or a data set that draws for each sample:
+what the last batch holds, or leaves out, is another thing in each order, and a program that stops by its figure would
+part ways.
 What the program has seeded itself by then goes on where the main process is, as on one process:
 
     torch.manual_seed(broadcast_object_list([torch.initial_seed() % 2**32])[0])
