@@ -83,12 +83,13 @@ from migrate.programs.shares.short_counts import short_counts
 from migrate.programs.shares.undivided import is_mean_already, undivided
 from migrate.programs.shares.yielded import yielded
 from migrate.programs.training.batch_statistics import BatchStatistics
+from migrate.programs.training.called_losses import unlike_means, weighed_inside
 from migrate.programs.training.carried import carried, carried_inside
 from migrate.programs.training.compared_inside import compared_inside
 from migrate.programs.training.comparisons import Comparisons
 from migrate.programs.training.flags import GRADIENTS, Flagged
 from migrate.programs.training.queues import queues
-from migrate.programs.training.reductions import folded_by_hand, unlike_means, weighed_inside
+from migrate.programs.training.reductions import folded_by_hand
 from migrate.programs.training.rows_kept import rows_kept
 from migrate.programs.training.sample_rows import SampleRows
 from migrate.programs.values.accumulators import Accumulator

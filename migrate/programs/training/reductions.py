@@ -1,4 +1,4 @@
-"""Losses that are not a plain mean over the batch: averaged over processes, their gradients weigh otherwise."""
+"""Losses that are folded by hand otherwise than by a plain mean over the batch: their gradients weigh otherwise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from migrate.analysis.roles import FROM_LOADER, Role, only, roles
 from migrate.analysis.syntax import argument_at
 from migrate.analysis.texts import text_of
 from migrate.analysis.units import Class, Function
-from migrate.programs.training.divided_losses import Divisions, by_size, trains_nothing
 from migrate.programs.training.products import folds_rows, is_product
 from migrate.programs.training.row_by_row import grown_by_rows, sums_rows
 from migrate.programs.values.assigned import assigned
@@ -20,52 +19,14 @@ from migrate.programs.values.settled import is_left_out
 from migrate.programs.values.sources import called_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.roles import Value
-    from migrate.analysis.units import Unit
     from migrate.programs.loops import LoopFact
 
-_UNLIKE = "this loss is a mean {}: that of N processes' batches is not the mean of their means"
-_WEIGHING = {"weight": "weighted by class", "ignore_index": "taken over what is not ignored"}
 
-
-def unlike_means(facts: Facts, units: Collection[Unit]) -> Iterator[tuple[ast.Call, str]]:
-    """The losses of some units that sum, or whose mean is weighted, with what is said about each."""
-    for use in facts.calls:
-        if use.unit not in units or not any(map(is_loss, facts.called(use.node))) or trains_nothing(facts, use.node):
-            continue
-        given = {k.arg: k.value for k in use.node.keywords if k.arg is not None}
-        reduction, average = (given.get(name) for name in ("reduction", "size_average"))
-        if _is(given.get("reduce"), False):
-            continue
-        if _is(reduction, "sum") or _is(average, False):
-            if Divisions(facts, lambda by, _: _is_counted(facts, by)).reach(use.node, use.unit):
-                yield use.node, _OF_A_PART
-            elif not by_size(facts).reach(use.node, use.unit):
-                yield use.node, _SUM
-        elif not _is(reduction, "none") and (why := [told for name, told in _WEIGHING.items() if name in given]):
-            yield use.node, _UNLIKE.format(why[0])
-
-
-def weighed_inside(facts: Facts, forwards: Iterable[Function]) -> Iterator[tuple[ast.Call, str]]:
-    """The same for losses that models compute in their forward: `F.cross_entropy(logits, y, ignore_index=-1)`."""
-    for forward in forwards:
-        divides = any(isinstance(getattr(node, "op", None), ast.Div) for node in facts.own(forward))
-        made = [node for unit in (forward, *_making(forward)) for node in facts.own(unit)]
-        for node in made:
-            if not isinstance(node, ast.Call) or not any(map(is_loss, called_by_name(facts, node))):
-                continue
-            given = {keyword.arg: keyword.value for keyword in node.keywords}
-            if _is(given.get("reduction"), "sum"):
-                yield from () if divides else ((node, _SUM),)
-            elif not _is(given.get("reduction"), "none"):
-                if why := [told for name, told in _WEIGHING.items() if name in given]:
-                    yield node, _UNLIKE.format(why[0])
-
-
-def _making(forward: Function) -> Iterator[Function]:
+def making(forward: Function) -> Iterator[Function]:
     """What makes the losses that a forward calls: the `__init__` of its class."""
     for member in forward.owner.lookup("__init__") if forward.owner is not None else ():
         if isinstance(member.unit, Function):
@@ -77,15 +38,8 @@ def is_loss(name: str) -> bool:
     return name.startswith("torch.nn.") and name.endswith(("Loss", "loss", "cross_entropy", "entropy_with_logits"))
 
 
-def _is_counted(facts: Facts, by: ast.expr) -> bool:
-    """Whether a number goes by what is in the batch: `(y != PAD).sum()`, `lengths.sum()`, `len(y[mask])`."""
-    if _counts_chosen(facts, by):
-        return True
-    is_of_batch = bool(roles(facts.values(by)) & FROM_LOADER) or _sums(facts, by, _NEAR)
-    return is_of_batch and not is_size(facts, by) and not _how_often(facts, by)
-
-
-def _is(node: ast.expr | None, value: object) -> bool:
+def is_constant(node: ast.expr | None, value: object) -> bool:
+    """Whether an argument is given, as this constant."""
     return isinstance(node, ast.Constant) and node.value == value
 
 
@@ -99,22 +53,22 @@ def folded_by_hand(facts: Facts, loop: LoopFact) -> Iterator[tuple[ast.expr, str
     for call in loop.backwards if loop.loaders else ():
         if isinstance(call.func, ast.Attribute):
             for node in _parts(facts, call.func.value, _DEEPEST, seen):
-                why = _AGAIN if _divides_again(facts, node) else _OF_A_PART
+                why = _AGAIN if _divides_again(facts, node) else OF_A_PART
                 added = grown_by_rows(facts, node)
-                why = _SUM if added or _is_sum(facts, node) or _is_times_batch(facts, node) else why
-                if why is _SUM or why not in told:
+                why = SUM if added or _is_sum(facts, node) or _is_times_batch(facts, node) else why
+                if why is SUM or why not in told:
                     told.add(why)
                     yield (added or [node])[0], why
 
 
-_SUM = "this loss is a sum: N processes average their gradients, which divides it by N"
-_OF_A_PART = "this loss is a mean over a part of the batch: that of N processes' batches is not the mean of their means"
+SUM = "this loss is a sum: N processes average their gradients, which divides it by N"
+OF_A_PART = "this loss is a mean over a part of the batch: that of N processes' batches is not the mean of their means"
 _AGAIN = (
     "this loss is divided by the number of samples more than once: each of N processes has fewer of them, and divides "
     "by fewer"
 )
 _DEEPEST = 5  # names and functions between a sum and the loss
-_NEAR = 3  # names between a sum and what divides it
+NEAR = 3  # names between a sum and what divides it
 
 
 def _parts(facts: Facts, node: ast.expr, depth: int, seen: set[ast.AST]) -> Iterator[ast.expr]:
@@ -125,13 +79,13 @@ def _parts(facts: Facts, node: ast.expr, depth: int, seen: set[ast.AST]) -> Iter
     is_folded = _is_sum(facts, node) or _is_mean_of_chosen(facts, node) or _is_times_batch(facts, node)
     if is_folded or _divides_again(facts, node):
         yield node
-    elif (by := _divided_in_place(facts, node)) and _sums(facts, node, _NEAR):
-        yield from (each for each in by if _sums(facts, each, _NEAR))
+    elif (by := _divided_in_place(facts, node)) and sums(facts, node, NEAR):
+        yield from (each for each in by if sums(facts, each, NEAR))
     elif grown_by_rows(facts, node):
         yield node
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _sums(facts, node.left, _NEAR):
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and sums(facts, node.left, NEAR):
         is_product = isinstance(node.right, ast.BinOp) and is_size(facts, node.right)
-        if _sums(facts, node.right, _NEAR) and not (is_product and _how_often(facts, node.right)):
+        if sums(facts, node.right, NEAR) and not (is_product and how_often(facts, node.right)):
             yield node
         elif isinstance(node.right, ast.Constant):  # whatever the batch has: `loss.sum() / 1000`
             yield from _parts(facts, node.left, depth, seen)
@@ -168,7 +122,7 @@ def _divided_in_place(facts: Facts, node: ast.expr) -> list[ast.expr]:
         return []
     found = (n for n in facts.own(facts.unit(node)).of(ast.AugAssign) if isinstance(n.op, ast.Div))
     by = [n.value for n in found if isinstance(n.target, ast.Name) and n.target.id == node.id]
-    return [each for each in by if is_size(facts, each) or _sums(facts, each, _NEAR)]
+    return [each for each in by if is_size(facts, each) or sums(facts, each, NEAR)]
 
 
 def _losses(facts: Facts, call: ast.Call) -> Iterator[Function]:
@@ -184,7 +138,7 @@ def _kept_losses(facts: Facts, node: ast.expr) -> Iterator[Value]:
     unit = facts.unit(node)
     if not (isinstance(unit, Function) and isinstance(node, ast.Attribute)) or text_of(node) != f"self.{node.attr}":
         return
-    for maker in _making(unit):
+    for maker in making(unit):
         for statement in facts.own(maker).of(ast.Assign):
             if any(text_of(target) == f"self.{node.attr}" for target in statement.targets):
                 yield from facts.values(statement.value)
@@ -215,23 +169,23 @@ def _is_unseen(facts: Facts, node: ast.expr, seen: frozenset[str] = frozenset())
     )
 
 
-def _sums(facts: Facts, node: ast.expr, depth: int) -> bool:
+def sums(facts: Facts, node: ast.expr, depth: int) -> bool:
     """Whether an expression is a sum over the batch, by itself or by the name that it has."""
     if isinstance(node, ast.Name) and depth > 0:
         given = _given(facts, node)
-        is_sum = bool(given) and all(_sums(facts, value, depth - 1) for value in given)
+        is_sum = bool(given) and all(sums(facts, value, depth - 1) for value in given)
         return is_sum or bool(grown_by_rows(facts, node))
     if isinstance(node, ast.BinOp):
         is_sum = is_product(facts, node) or _is_times_batch(facts, node)
-        return is_sum or any(_sums(facts, side, depth) for side in (node.left, node.right))
+        return is_sum or any(sums(facts, side, depth) for side in (node.left, node.right))
     if isinstance(node, ast.UnaryOp):
-        return _sums(facts, node.operand, depth)
+        return sums(facts, node.operand, depth)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
-        return _sums(facts, node.func.value, depth)
-    return _is_sum(facts, node) or _is_summed_loss(facts, node) or _counts_chosen(facts, node)
+        return sums(facts, node.func.value, depth)
+    return _is_sum(facts, node) or _is_summed_loss(facts, node) or counts_chosen(facts, node)
 
 
-def _counts_chosen(facts: Facts, node: ast.expr) -> bool:
+def counts_chosen(facts: Facts, node: ast.expr) -> bool:
     """`len(x[mask])`, `torch.nonzero(mask).size(0)`: how many of the batch a mask leaves, as its sum says, too."""
     match node:
         case ast.Call(func=ast.Attribute(value=sized, attr="size"), args=[ast.Constant(value=0)]):
@@ -256,21 +210,21 @@ def _divides_again(facts: Facts, node: ast.expr) -> bool:
     """`error.sum() / len(x) ** 2`, `criterion(output, y) / len(x)`: the fewer samples, the larger it is."""
     often, inner = 0.0, node
     while isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Div):
-        often, inner = often + _how_often(facts, inner.right), inner.left
+        often, inner = often + how_often(facts, inner.right), inner.left
     if not often:
         return False
-    return often > 1 if _sums(facts, inner, _NEAR) else _is_mean(facts, inner, _NEAR)
+    return often > 1 if sums(facts, inner, NEAR) else _is_mean(facts, inner, NEAR)
 
 
-def _how_often(facts: Facts, node: ast.expr) -> float:
+def how_often(facts: Facts, node: ast.expr) -> float:
     """How often a product has the number of samples for a factor."""
     if counts_rows(facts, node):
         return 1
     match node:
         case ast.BinOp(of, ast.Pow(), ast.Constant(int() | float() as power)):
-            return power * _how_often(facts, of)
+            return power * how_often(facts, of)
         case ast.BinOp(left, ast.Mult(), right):
-            return _how_often(facts, left) + _how_often(facts, right)
+            return how_often(facts, left) + how_often(facts, right)
     return 0
 
 
@@ -338,7 +292,7 @@ def _is_sum(facts: Facts, node: ast.expr) -> bool:
         bool(roles(facts.values(node)) & FROM_LOADER) or _is_unseen(facts, summed) or _has_field(facts, summed)
     )
     is_whole = _folds_all(facts, node) or folds_rows(facts, node)
-    return is_whole and is_of_batch and not _is_of_losses(facts, summed) and not _is_mean_of_rows(facts, summed, _NEAR)
+    return is_whole and is_of_batch and not _is_of_losses(facts, summed) and not _is_mean_of_rows(facts, summed, NEAR)
 
 
 #: Leave a sum over the samples one: of what it has for each feature, or of one number.
@@ -386,7 +340,9 @@ def _is_summed_loss(facts: Facts, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call) or not any(map(is_loss, called_by_name(facts, node))):
         return False
     given = {keyword.arg: keyword.value for keyword in node.keywords}
-    return (_is(given.get("reduction"), "sum") or _is(given.get("size_average"), False)) and _is_unseen(facts, node)
+    return (is_constant(given.get("reduction"), "sum") or is_constant(given.get("size_average"), False)) and _is_unseen(
+        facts, node
+    )
 
 
 def _is_of_losses(facts: Facts, node: ast.expr) -> bool:

@@ -61,3 +61,46 @@ def test_two_processes_train_alike(convert_text, numbers_printed):
     (alone,) = numbers_printed(source, 1)
 
     assert numbers_printed(result.replace("default=4", "default=2"), 2) == [pytest.approx(alone, abs=1e-6)]
+
+
+KEPT = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, loader):
+        self.model, self.loader = nn.Linear(2, 1), loader
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.criterion = nn.MSELoss(reduction="sum")
+
+    def step(self, x, y):
+        return self.criterion(self.model(x), y){divided}
+
+    def fit(self):
+        for x, y in self.loader:
+            loss = self.step(x, y){more}
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+
+trainer = Trainer(DataLoader(TensorDataset(torch.randn(16, 2), torch.randn(16, 1)), batch_size=4))
+trainer.fit()
+"""
+
+
+@pytest.mark.parametrize(
+    ("divided", "more", "is_sum"),
+    [
+        (" / len(y)", "", False),
+        ("", "", True),
+        (" / len(y)", " + self.criterion(self.model(-x), y)", True),
+        (" / len(y)", " + self.criterion(self.model(-x), y) / x.size(0)", False),
+    ],
+)
+def test_a_loss_that_is_kept_is_judged_where_it_is_called(convert_text, divided, more, is_sum):
+    report, result = convert_text(KEPT.format(divided=divided, more=more))
+    assert "accelerator.backward(loss)" in result
+    assert any("this loss is a sum" in finding.message for finding in report.findings) is is_sum
