@@ -40,6 +40,11 @@ main()
 WHOLE = {
     "by a function of the project": "save(tagger, 'tagger.pkl')",
     "at once": "torch.save(tagger, 'tagger.pt')",
+    "all that it holds": "torch.save(tagger.__dict__, 'tagger.pt')",
+    "all that it holds, asked for otherwise": "torch.save(vars(tagger), 'tagger.pt')",
+    "a copy of that by a name": "state = tagger.__dict__.copy()\n    torch.save(state, 'tagger.pt')",
+    "item by item": "torch.save({k: v for k, v in tagger.__dict__.items()}, 'tagger.pt')",
+    "beside something else": "torch.save({'epoch': 1, 'all': tagger}, 'tagger.pt')",
 }
 
 
@@ -54,6 +59,8 @@ def test_an_object_that_would_keep_the_accelerator_is_not_saved_with_it(convert_
 PARTS = {
     "its weights": "torch.save(tagger.model.state_dict(), 'tagger.pt')",
     "its model": "torch.save(tagger.model, 'tagger.pt')",
+    "its weights by a name": "state = {'w': tagger.model.state_dict(), 'lr': 1}\n    torch.save(state, 'tagger.pt')",
+    "some of what it holds": "torch.save({k: v for k, v in vars(tagger).items() if k == 'lr'}, 'tagger.pt')",
     "something else": "save([1, 2], 'rows.pkl')",
 }
 
