@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from migrate.rules.draft import Draft
 
 _ONE_BY_ONE = (Joined.LIST, Joined.MEANS)
-_REDUCTIONS = {how: f'"{how.value}"' for how in (Joined.SUM, Joined.MEAN)}
 
 
 def joining(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> list[str]:
@@ -32,8 +31,7 @@ def joining(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> l
     if not accumulator.is_dictionary:
         return [f"{name} = {_whole(conversion, draft, whole, name, accelerator)}"]
     if conversion.package == "runtime":
-        how = _shares(conversion, whole, accelerator, _REDUCTIONS)
-        given = name if how == _REDUCTIONS[Joined.SUM] else f"{name}, reduction={how}"
+        given = name if whole.joined is Joined.SUM else f'{name}, reduction="mean"'
         return [f"{name} = {accelerator}.reduce({given})"]
     at = place(conversion.facts.file(loop), loop)
     key = unused_name(conversion.facts.tree(loop), "name", "key", "each_name")
@@ -56,21 +54,6 @@ def of_shares(conversion: Conversion, accumulator: Accumulator) -> Accumulator:
     return replace(accumulator, joined=summed if accumulator.grows else averaged)
 
 
-def _shares(conversion: Conversion, whole: Accumulator, accelerator: str, of: dict[Joined, str]) -> str:
-    """Of what is written for a sum and for a mean that of a number, as code.
-
-    Whoever runs the program with `split_batches` turns it round, where sums are divided by the steps of a process, and
-    where means are by the samples or by nothing: each process then sees as many batches as one alone (`of_shares`).
-    """
-    assert whole.joined is not None
-    splits = conversion.program.handed is not None and conversion.program.handed.splits
-    turned = {Joined.MEAN: True, Joined.SUM: False}
-    if splits or whole.grows is not turned[whole.joined]:
-        return of[whole.joined]
-    other = of[Joined.SUM if whole.joined is Joined.MEAN else Joined.MEAN]
-    return f"{other} if {accelerator}.split_batches else {of[whole.joined]}"
-
-
 def _is_of_all_data(conversion: Conversion, lengths: Collection[ast.Call]) -> bool:
     """Whether a number is divided by lengths of loaders as they were before prepare alone."""
     made = {length: measured(conversion.facts, length) for length in lengths}
@@ -79,9 +62,9 @@ def _is_of_all_data(conversion: Conversion, lengths: Collection[ast.Call]) -> bo
 
 def _whole(conversion: Conversion, draft: Draft, accumulator: Accumulator, name: str, accelerator: str) -> str:
     """What a number, a tensor or a list is over all processes."""
-    reduced = f"{accelerator}.reduce({name}, reduction={{}})"
     if not accumulator.is_number:
-        return reduced.format(_shares(conversion, accumulator, accelerator, _REDUCTIONS))
+        assert accumulator.joined is not None
+        return f'{accelerator}.reduce({name}, reduction="{accumulator.joined.value}")'
     if accumulator.joined is Joined.LIST:
         return f"{accelerator}.gather_for_metrics({name})"
     if accumulator.joined is Joined.MEANS:
@@ -89,11 +72,9 @@ def _whole(conversion: Conversion, draft: Draft, accumulator: Accumulator, name:
     splits = conversion.program.handed is not None and conversion.program.handed.splits
     if conversion.package == "runtime" and accumulator.joined is Joined.MEAN and not splits:
         if any(undivided(conversion.facts, accumulator.loop, accumulator)):  # a count is a whole number on one process
-            return reduced.format(_shares(conversion, accumulator, accelerator, _REDUCTIONS))
-    processes = {Joined.SUM: "1", Joined.MEAN: f"{accelerator}.num_processes"}
-    divisor = _shares(conversion, accumulator, accelerator, processes)
-    share = f" / ({divisor})" if " " in divisor else f" / {divisor}"
-    return f"sum({accelerator}.gather_for_metrics([{name}])){share if divisor != '1' else ''}"
+            return f'{accelerator}.reduce({name}, reduction="mean")'
+    share = f" / {accelerator}.num_processes" if accumulator.joined is Joined.MEAN else ""
+    return f"sum({accelerator}.gather_for_metrics([{name}])){share}"
 
 
 def meters_joined(conversion: Conversion, after: ast.stmt, joined: list[Join]) -> list[str]:

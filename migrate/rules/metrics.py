@@ -80,7 +80,6 @@ from migrate.programs.shares.last_numbers import last_numbers
 from migrate.programs.shares.left_over import left_over
 from migrate.programs.shares.running import running
 from migrate.programs.shares.short_counts import short_counts
-from migrate.programs.shares.undivided import is_mean_already, undivided
 from migrate.programs.shares.yielded import yielded
 from migrate.programs.training.batch_statistics import BatchStatistics
 from migrate.programs.training.called_losses import unlike_means, weighed_inside
@@ -93,11 +92,11 @@ from migrate.programs.training.reductions import folded_by_hand
 from migrate.programs.training.rows_kept import rows_kept
 from migrate.programs.training.sample_rows import SampleRows
 from migrate.programs.values.accumulators import Accumulator
-from migrate.programs.values.divided import Joined
 from migrate.programs.values.lists import shown as shown_lists
 from migrate.programs.values.readers import Loaded
 from migrate.rules.averaging import average_over
-from migrate.rules.joining import joining, meters_joined, of_shares
+from migrate.rules.dividing import say_divided
+from migrate.rules.joining import joining, meters_joined
 from migrate.rules.kept import say_kept, say_kept_inside
 from migrate.rules.layout import assignment, place
 from migrate.rules.rule import rule
@@ -195,7 +194,7 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
     for divided in short_counts(facts, loop, {*told, *(each.name for each in found)}):
         what = f"{ast.unparse(divided)} divides by one less than the batches of a process, which N share out"
         draft.note(divided, what, f"divide by {ast.unparse(divided.right)} + 1")
-    _say_undivided(conversion, draft, loop, found)
+    say_divided(conversion, draft, loop, found)
     say_kept_inside(conversion, draft, loop)
     for test in goes_by_samples(facts, loops, loop):
         what = f"{ast.unparse(test)} goes by the samples of one process: all of N have seen N times as many by then"
@@ -219,19 +218,6 @@ def _join_shares(conversion: Conversion, draft: Draft, loop: LoopFact) -> None:
         _join(conversion, draft, accumulator)
     for after in dict.fromkeys(join.after for join in joined):
         _join_meters(conversion, draft, after, [join for join in joined if join.after is after])
-
-
-def _say_undivided(conversion: Conversion, draft: Draft, loop: LoopFact, found: Collection[Accumulator]) -> None:
-    """Say where a number that is joined by its mean, for what a process's own batches divide, is read otherwise."""
-    if conversion.program.handed is not None and conversion.program.handed.splits:
-        return  # there each process sees as many batches as one alone
-    summed = (each for each in found if not is_mean_already(conversion.facts, loop, each.name))
-    for accumulator in summed:
-        if accumulator.joined is Joined.MEAN and of_shares(conversion, accumulator).joined is Joined.MEAN:
-            for read in undivided(conversion.facts, loop, accumulator):
-                what = f"{accumulator.name} is joined as a mean, as what one process counts divides it elsewhere"
-                way_out = "divide by a number of samples in both places: samples += len(y), or that of the data set"
-                draft.note(read, f"{what}: here it is N times too small", way_out)
 
 
 def _join_last(conversion: Conversion, draft: Draft, loop: LoopFact, names: list[str]) -> list[Average]:
