@@ -27,7 +27,7 @@ from migrate.programs.values.divided import Division, Joined, division
 from migrate.programs.values.kept import divisors_of, is_place, sets, taken_from, uses
 from migrate.programs.values.keys import is_everywhere
 from migrate.programs.values.numbers import is_number, is_zero
-from migrate.programs.values.sources import given_by
+from migrate.programs.values.sources import called_by_name, given_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +40,7 @@ _DICTIONARIES = frozenset(f"collections.{name}" for name in ("defaultdict", "Ord
 }
 _ZEROS = frozenset({"builtins.float", "builtins.int"})  # what `defaultdict(float)` begins with
 _READING = frozenset("items values keys get".split())
+_READERS = frozenset({"builtins.zip", "builtins.len"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +109,16 @@ class _Dictionary:
             self.loop.node,
             is_number=numbers.pop() if len(numbers) == 1 else None,
             joined=how.joined,
-            read_inside=not all(isinstance(each, ast.Compare) or _is_stored_item(each) for each in reading),
+            read_inside=not all(_is_stored_item(each) or self._gives_keys(each) for each in reading),
             grows=grows(self.facts, self.loop, values),
             lengths=how.lengths,
             is_dictionary=True,
         )
+
+    def _gives_keys(self, reading: ast.AST) -> bool:
+        """`key in sums`, `zip(sums, losses)`: the numbers are not asked for."""
+        is_call = isinstance(reading, ast.Call) and bool(called_by_name(self.facts, reading) & _READERS)
+        return is_call or isinstance(reading, ast.Compare)
 
     @property
     def is_summed(self) -> bool:
@@ -125,7 +131,7 @@ class _Dictionary:
         parents = facts.tree(loop.node).parents
         items = {each.item for each in self.additions}
         return not any(map(self._may_differ, self.additions)) and all(
-            _is_plain(parents, use, items) for use in uses(loop.node, self.name)
+            _is_plain(facts, parents, use, items) for use in uses(loop.node, self.name)
         )
 
     def _may_differ(self, addition: _Addition) -> bool:
@@ -249,7 +255,7 @@ def _is_zeros(facts: Facts, made: ast.expr | None) -> bool:
     return False
 
 
-def _is_plain(parents: Mapping[ast.AST, ast.AST], use: ast.expr, added: set[ast.Subscript]) -> bool:
+def _is_plain(facts: Facts, parents: Mapping[ast.AST, ast.AST], use: ast.expr, added: set[ast.Subscript]) -> bool:
     """Whether a use of a dictionary adds to an item, reads it, or makes an item that is not there yet a zero."""
     match parents[use]:
         case ast.Subscript(ctx=ast.Load()) | ast.Compare(ops=[ast.In() | ast.NotIn()]):
@@ -264,6 +270,8 @@ def _is_plain(parents: Mapping[ast.AST, ast.AST], use: ast.expr, added: set[ast.
             return attr in _READING
         case ast.For(iter=over):
             return over is use
+        case ast.Call(args=given) as call:
+            return use in given and bool(called_by_name(facts, call) & _READERS)
     return False
 
 

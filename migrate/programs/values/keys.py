@@ -2,6 +2,7 @@
 
 losses = {"mse": mse(output, y), "l1": l1(output, y)}
 for name, value in losses.items(): ...                     name is: the batch does not say which keys there are
+for name, value in zip(names, (loss, error)): ...          so is this one
 for label, value in zip(y.tolist(), errors): ...           label is not
 """
 
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, roles
 from migrate.analysis.syntax import is_stored, rounds, walk, writes
-from migrate.programs.values.sources import Sources
+from migrate.programs.values.sources import Sources, called_by_name
 
 if TYPE_CHECKING:
     from migrate.analysis.facts import Facts
@@ -42,16 +43,39 @@ def _is_of_such(facts: Facts, loop: LoopFact, name: ast.Name) -> bool:
 
 
 def _gives_keys(facts: Facts, loop: LoopFact, through: ast.For, name: str) -> bool:
+    at = _position(through.target, name)
     match through.iter:
+        case ast.Call(args=given) if "builtins.zip" in called_by_name(facts, through.iter):
+            is_long = all(isinstance(each, (ast.Tuple, ast.List)) for i, each in enumerate(given) if i != at)
+            return is_long and at is not None and at < len(given) and _are_keys(facts, loop, given[at])
+        case ast.Tuple(elts=rows) | ast.List(elts=rows) if at is not None:
+            return all(_is_key_of_row(facts, loop, row, at) for row in rows)
         case ast.Call(func=ast.Attribute(value=base, attr="items"), args=[]):
             is_key = isinstance(through.target, ast.Tuple) and ast.unparse(through.target.elts[0]) == name
             return is_key and _has_such(facts, loop, base)
+    return at is None and _are_keys(facts, loop, through.iter)
+
+
+def _position(target: ast.expr, name: str) -> int | None:
+    """Where a name stands in what a loop takes apart; nowhere: it is all of it."""
+    names = [ast.unparse(each) for each in target.elts] if isinstance(target, ast.Tuple) else []
+    return names.index(name) if name in names else None
+
+
+def _is_key_of_row(facts: Facts, loop: LoopFact, row: ast.expr, at: int) -> bool:
+    """`"loss"` of `("loss", loss)`."""
+    return isinstance(row, (ast.Tuple, ast.List)) and at < len(row.elts) and is_everywhere(facts, loop, row.elts[at])
+
+
+def _are_keys(facts: Facts, loop: LoopFact, node: ast.expr) -> bool:
+    """Whether what gives keys one by one gives the same ones on every process."""
+    match node:
         case ast.Call(func=ast.Attribute(value=base, attr="keys"), args=[]):
             return _has_such(facts, loop, base)
         case ast.Name() as base if base.id in writes(loop.node):
             return _has_such(facts, loop, base)
         case ast.Name() | ast.List() | ast.Tuple() as base:
-            return all(is_everywhere(facts, loop, node) for node in getattr(base, "elts", ()))
+            return all(is_everywhere(facts, loop, each) for each in getattr(base, "elts", ()))
     return False
 
 

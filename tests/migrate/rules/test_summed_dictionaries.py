@@ -94,6 +94,17 @@ JOINED = {
         },
         MEAN,
     ),
+    "beside its own keys": (
+        {
+            "begin": "sums = {'mse': 0.0, 'l1': 0.0}",
+            "added": "for k, v in zip(sums, (losses['mse'], losses['l1'])): sums[k] += v.item()",
+        },
+        MEAN,
+    ),
+    "beside keys that are written out": (
+        {"added": "for k, v in (('mse', losses['mse']), ('all', loss)): sums[k] += v.item()"},
+        MEAN,
+    ),
     "of tensors": (
         {"begin": "sums = {'mse': 0, 'l1': 0}", "added": "for k, v in losses.items(): sums[f'{k}'] += v.detach()"},
         MEAN,
@@ -105,13 +116,16 @@ JOINED = {
 def test_the_shares_of_its_items_are_joined(convert_text, name):
     holes, line = JOINED[name]
 
-    _, after = convert_text(program(**holes))
+    report, after = convert_text(program(**holes))
 
+    assert not any("while this loop runs" in each.message for each in report.findings)
     assert f"\n    {line}\n    " in after
     assert after.count("sums = accelerator.") == 1
 
 
 LEFT = {
+    "a batch says how many": {"added": "for k, v in zip(criteria, output[0]): sums[k] += v.item()"},
+    "a batch says which of some": {"added": "for k, v in ((int(y[0]), loss), (1, loss)): sums[k] += v.item()"},
     "a batch says which": {"added": "for k, v in zip(y.tolist(), output): sums[k[0]] += v.item()"},
     "a batch counts which": {"added": "for k, v in Counter(y[:, 0].tolist()).items(): sums[k] += v * loss.item()"},
     "a batch says whether": {"added": "for k, v in losses.items():\n    if v < 1:\n        sums[k] += v.item()"},
