@@ -52,6 +52,9 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
         )
     if (listed := _in_lists(facts, missing)) is not None:
         return listed
+    if set(missing) == {Role.MODEL} and all(_is_used_at_once(facts, made) for made in missing[Role.MODEL]):
+        why = f"the model ({_places(facts, missing[Role.MODEL])}) has no name where it is made: its method is called"
+        return f"{why} at once", "give it a name there, `model = ...`, and call the method of that: prepare needs it"
     have = " and ".join(word for role, word in _WORDS.items() if role not in missing)
     lack = " and ".join(f"{_WORDS[role]} ({_places(facts, made)})" for role, made in missing.items())
     it = "it" if len(missing) == 1 else "them"
@@ -59,6 +62,13 @@ def why_homeless(facts: Facts, wanted: Wanted) -> tuple[str, str]:
         f"{called(closest)} has a name for {have}, and none for {lack}: prepare needs them together",
         f"give {it} a name in {called(closest)}: hand {it} over, or return {it} to there",
     )
+
+
+def _is_used_at_once(facts: Facts, made: ast.AST) -> bool:
+    """`Net().fit(loader)`."""
+    source = facts.source(made)
+    method = facts.tree(source).parents.get(source)
+    return isinstance(method, ast.Attribute) and isinstance(facts.tree(source).parents.get(method), ast.Call)
 
 
 def _in_lists(facts: Facts, missing: dict[Role, set[ast.AST]]) -> tuple[str, str] | None:

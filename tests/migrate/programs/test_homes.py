@@ -559,3 +559,28 @@ def test_the_init_makes_none_where_a_loader_is_prepared_elsewhere(decide):
     )
     _, conversion = decide(HEAD + above.replace("in self.loader", "in loader"))
     assert conversion is None
+
+
+FITTED_AT_ONCE = """
+class Fitting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(1, 1)
+
+    def fit(self, loader):
+        opt = optim.SGD(self.parameters(), lr=0.1)
+        for x in loader:
+            self.layer(x).sum().backward()
+            opt.step()
+
+loader = DataLoader(data)
+Fitting().fit(loader)
+"""
+
+
+def test_a_model_that_is_fitted_at_once_is_told_to_get_a_name(decide):
+    (refusal,) = decide(HEAD + FITTED_AT_ONCE)[0].refusals
+    assert "has no name where it is made: its method is called at once" in refusal.why
+
+    named = FITTED_AT_ONCE.replace("Fitting().fit", "model = Fitting()\nmodel.fit")
+    assert not decide(HEAD + named)[0].refusals
