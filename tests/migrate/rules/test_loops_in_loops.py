@@ -54,7 +54,8 @@ def test_what_both_add_up_is_joined_once(convert_text, name, grows_outside):
     joined = result.count("accelerator.gather_for_metrics(") + result.count("accelerator.reduce(")
     assert joined == 1
     assert result.rindex("made.step()") < max(result.rfind("gather_for_metrics("), result.rfind("accelerator.reduce("))
-    assert not [f for f in report.findings if f.code == "MIG114"]
+    notes = [f.message for f in report.findings if f.code == "MIG114"]
+    assert all("may count samples twice" in note for note in notes)  # of the last batches, whichever loop it is
 
 
 def test_what_the_outer_loop_shows_meanwhile_is_told(convert_text):
