@@ -62,7 +62,8 @@ def _loaded(facts: Facts) -> set[ast.AST]:
     """Where the models were made that are given a state later on: a teacher's, or that of the model itself."""
     methods = (node.node for node in facts.calls if isinstance(node.node.func, ast.Attribute))
     giving = (call for call in methods if call.func.attr == "load_state_dict")  # type: ignore[attr-defined]
-    return {origin for call in giving for origin in origins(facts.receiver(call), Role.MODEL)}
+    given = {origin for call in giving for origin in origins(facts.receiver(call), Role.MODEL)}
+    return given | facts.parts(given)
 
 
 def _is_told_to_load(call: ast.Call) -> bool:

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from migrate.analysis.roles import Role, origins, roles
-from migrate.analysis.syntax import arguments, walk, writes
+from migrate.analysis.syntax import FUNCTIONS, LOOPS, arguments, line_of, walk, writes
 from migrate.analysis.units import Class, Function
 from migrate.programs.values.assigned import assigned
 
@@ -77,10 +77,32 @@ class LossParts:
     def assigned(self, name: ast.Name) -> list[ast.expr]:
         """What a name is given in its function, as far as that is seen."""
         if found := [value for value in assigned(self._facts, name) if value is not None]:
-            return found
+            first = self._last_above(name)
+            unit, last = self._facts.unit(name), line_of(self._facts.tree(name).statement(name))
+            return [
+                value
+                for value in found
+                if first is None or self._facts.unit(value) is not unit or line_of(first) <= line_of(value) < last
+            ]
         unit = self._facts.unit(name)  # what nobody has run: the forward of a loss
         given = self._facts.own(unit).of(ast.Assign)
         return [n.value for n in given if any(isinstance(to, ast.Name) and to.id == name.id for to in n.targets)]
+
+    def _last_above(self, name: ast.Name) -> ast.Assign | None:
+        """The statement that has given a name another value, whatever it had, whenever it is read here."""
+        tree = self._facts.tree(name)
+        here: ast.AST = tree.statement(name)
+        while isinstance(here, ast.stmt) and not isinstance(here, FUNCTIONS):
+            block = tree.block(here)
+            given = (each for each in reversed(block[: block.index(here)]) if isinstance(each, ast.Assign))
+            if last := [
+                each for each in given if name.id in {to.id for to in each.targets if isinstance(to, ast.Name)}
+            ]:
+                return last[0]
+            here = tree.parents[here]
+            if isinstance(here, LOOPS):
+                return None  # it may be that of the round before
+        return None
 
     def _unpacked(self, name: ast.Name) -> list[ast.expr]:
         """What gives a name among others: `worst, places = losses.topk(8)`."""

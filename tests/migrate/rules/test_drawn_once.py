@@ -97,6 +97,10 @@ def test_what_nobody_trains_is_drawn_alike_on_all_processes(converted, parts):
             "attribute": "self.frequencies = nn.Parameter(torch.randn(4, 4))",
         },
         {"head": 'Head(); head.load_state_dict(torch.load("head.pt"))'},
+        {
+            "computed": "head[0](model(x))",
+            "head": 'nn.Sequential(Head(), nn.ReLU()); head.load_state_dict(torch.load("head.pt"))',
+        },
     ],
 )
 def test_no_seed_is_set_for_what_prepare_gives_or_a_file_holds(converted, parts):
@@ -129,3 +133,43 @@ torch.save(model.state_dict(), "model.pt")
     _, after = convert_text(text.replace("centers[y]", "torch.zeros(len(x), 4)"))
     assert "accelerator.backward" in after
     assert "set_seed" not in after
+
+
+SHOWN = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+from mine import Samples
+
+loader = DataLoader(Samples(), batch_size=8, shuffle=True)
+model = nn.Linear(4, 4)
+fixed = torch.randn(10, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+{before}
+for x, y in loader:
+    {first}
+    loss = nn.functional.mse_loss(out, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    out = model(x) + fixed
+    print(out.mean().item())
+torch.save(model.state_dict(), "model.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "goes_by_it"),
+    [
+        ("pass", "out = model(x)", False),
+        ("out = 0", "out = model(x) + out", True),
+        ("out = 0", "if y.sum() > 0:\n        out = model(x)", True),
+        ("out = 0", "if y.sum() > 0:\n        out = model(x)\n    else:\n        out = model(-x)", True),  # as of old
+    ],
+)
+def test_a_name_that_was_given_another_value_above_a_loss_is_not_what_it_had_before(
+    convert_text, before, first, goes_by_it
+):
+    _, after = convert_text(SHOWN.format(before=before, first=first))
+    assert "accelerator.backward" in after
+    assert (SEEDED in after) is goes_by_it
