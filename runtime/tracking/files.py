@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -97,12 +99,26 @@ class CSVTracker(_Rows):
         self.finish()
         self._columns = [*self._columns, *new]
         aside = self.path.with_name(f".{self.file_name}.part")
-        with self.path.open(newline="", encoding="utf-8") as old, aside.open("w", newline="", encoding="utf-8") as file:
+        with (
+            self.path.open(newline="", encoding="utf-8") as old,
+            aside.open("w", newline="", encoding="utf-8") as file,
+            _fields_of_any_size(),
+        ):
             writer = csv.DictWriter(file, self._columns, restval="")
             writer.writeheader()
             writer.writerows(csv.DictReader(old))
         aside.replace(self.path)
         self._file = self.path.open("a", newline="", encoding="utf-8")
+
+
+@contextmanager
+def _fields_of_any_size() -> Iterator[None]:
+    """What was written is read again: by itself `csv` takes a field of more than 128 KB for a mistake."""
+    before = csv.field_size_limit(2**31 - 1)  # the most that it takes on every system
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _drop_part_of_a_line(path: Path) -> None:

@@ -237,6 +237,19 @@ def test_names_may_be_numbers(tmp_path, kind):
     assert json.loads((tmp_path / "run" / "config.json").read_text()) == {"3": 4}
 
 
+def test_a_table_with_a_large_field_takes_new_columns(tmp_path):
+    """`csv` reads no field of more than 128 KB unless told so: a new key after such a row ended the run."""
+    limit = csv.field_size_limit()
+    accelerator = Accelerator(cpu=True, log_with="csv", project_dir=tmp_path)
+    accelerator.init_trackers("run")
+    for values in ({"table": torch.zeros(300, 100)}, {"loss": 0.5}):
+        accelerator.log(values)
+    accelerator.end_training()
+    assert csv.field_size_limit() == limit
+    first, second = (tmp_path / "run" / "metrics.csv").read_text().splitlines()[1:]
+    assert (len(first) > limit, second.rpartition(",")[2]) == (True, "0.5")
+
+
 def test_numbers_that_json_does_not_know_are_texts(tmp_path):
     tracker = JSONLTracker("digits", tmp_path)
     tracker.start()
