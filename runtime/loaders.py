@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from torch.utils.data import DataLoader
 
@@ -11,6 +10,9 @@ from runtime.config import Config
 from runtime.errors import UnsupportedArgument
 from runtime.handlers import DataLoaderConfiguration
 from runtime.processes import Processes
+
+if TYPE_CHECKING:
+    from runtime.data.loader import PassesFor
 
 T = TypeVar("T")
 
@@ -41,9 +43,7 @@ class Loaders(Processes):
         Raises:
             TypeError: the loader has no length.
         """
-        from runtime.data.loader import Prepared
-
-        return dataloader.training_steps() if isinstance(dataloader, Prepared) else len(dataloader)
+        return len(self.training_batches(dataloader))
 
     def steps_per_evaluation(self, dataloader: DataLoader[Any]) -> int:
         """The steps of a pass that evaluates: as many as on one process, since the rows of each batch are shared out.
@@ -53,11 +53,12 @@ class Loaders(Processes):
         Raises:
             TypeError: the loader has no length.
         """
-        from runtime.data.loader import Prepared
+        from runtime.data.loader import passes_for
+        from runtime.data.passes import Purpose
 
-        return dataloader.evaluation_steps() if isinstance(dataloader, Prepared) else len(dataloader)
+        return len(passes_for(dataloader, Purpose.EVALUATION))
 
-    def whole_batches(self, dataloader: DataLoader[T]) -> Iterable[T]:
+    def whole_batches(self, dataloader: DataLoader[T]) -> DataLoader[T] | PassesFor:
         """Passes in which every process has all of each batch, in the original order: each computes what one would.
 
         For an evaluation over a loader that is also trained on, whose batches cannot be cut into rows, such as graphs.
@@ -69,7 +70,7 @@ class Loaders(Processes):
 
         return passes_for(dataloader, Purpose.WHOLE)
 
-    def training_batches(self, dataloader: DataLoader[T]) -> Iterable[T]:
+    def training_batches(self, dataloader: DataLoader[T]) -> DataLoader[T] | PassesFor:
         """Passes that train, also while every prepared model is in eval mode, which makes a pass an evaluation else.
 
         For a training that begins where an evaluation has left its model in eval mode: whole batches are dealt out as

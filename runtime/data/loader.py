@@ -22,7 +22,7 @@ the original: no look-ahead, no random numbers, no generator in between.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -192,14 +192,6 @@ class Prepared:
     def __len__(self) -> int:
         return self._source.length()
 
-    def training_steps(self) -> int:
-        """The steps of a pass that trains, whatever the last one was for."""
-        return self._source.length(Purpose.TRAINING)
-
-    def evaluation_steps(self) -> int:
-        """The steps of a pass that evaluates, whatever the last one was for."""
-        return self._source.length(Purpose.EVALUATION)
-
     def set_epoch(self, epoch: int) -> None:
         """Hand the epoch to whatever of the loader wants to know it: batch sampler, sampler, data set."""
         self._source.place.set_epoch(epoch)
@@ -248,11 +240,10 @@ class PassesFor:
         return self.loader._source.iterate(self.purpose)  # noqa: SLF001  its own class
 
     def __len__(self) -> int:
-        is_training = self.purpose is Purpose.TRAINING
-        return self.loader.training_steps() if is_training else self.loader.evaluation_steps()
+        return self.loader._source.length(self.purpose)  # noqa: SLF001  as above
 
 
-def passes_for(dataloader: DataLoader[T], purpose: Purpose) -> Iterable[T]:
+def passes_for(dataloader: DataLoader[T], purpose: Purpose) -> DataLoader[T] | PassesFor:
     """Passes of one purpose over a prepared loader; one that is not prepared is given back."""
     return PassesFor(dataloader, purpose) if isinstance(dataloader, Prepared) else dataloader
 

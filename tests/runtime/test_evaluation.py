@@ -152,7 +152,8 @@ def whole_batches_of_all():
                 found[dispatch, kind, size] = given, lengths, drawn
     single = accelerator.prepare(DataLoader(TensorDataset(*data_of(5)), batch_size=None, shuffle=True))
     torch.manual_seed(0)
-    found["samples"] = [y.item() for _, y in Accelerator(cpu=True).whole_batches(single)]
+    passes = Accelerator(cpu=True).whole_batches(single)
+    found["samples"] = [y.item() for _, y in passes], len(passes)
     return found
 
 
