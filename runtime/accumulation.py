@@ -7,7 +7,6 @@ count each other's micro-steps. The last batch of a pass over a prepared loader 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from runtime.data.passes import Pass, Passes
+from runtime.telling import tell
 from runtime.unheld import Unheld
 
 if TYPE_CHECKING:
@@ -61,24 +61,18 @@ class Accumulation:
             return
         self.is_divided = True
         if self._passes.rank == 0:
-            from runtime.watch.places import levels_to_script  # late, as all that few programs need
-
-            warnings.warn(
+            tell(
                 "an optimizer steps with gradients that accelerator.backward() has not computed: nothing divides "
                 f"their losses by the {self.divisor} micro-steps of a window. Write accelerator.backward(loss) for "
-                "loss.backward(), and do not divide by hand.",
-                stacklevel=levels_to_script(),
+                "loss.backward(), and do not divide by hand."
             )
 
     def say_clipped(self) -> None:
         """Told once: gradients are clipped that are not complete."""
         if not self._is_told_of_clipping and self._passes.rank == 0:
-            from runtime.watch.places import levels_to_script  # as above
-
-            warnings.warn(
+            tell(
                 "gradients are clipped while they are still being accumulated: what a window adds up to is another "
-                "gradient than that of the whole batch, clipped once. Clip under `if accelerator.sync_gradients:`.",
-                stacklevel=levels_to_script(),
+                "gradient than that of the whole batch, clipped once. Clip under `if accelerator.sync_gradients:`."
             )
         self._is_told_of_clipping = True
 
@@ -86,26 +80,20 @@ class Accumulation:
         """Told once: a step is left out in a loop that has no micro-steps, for a window that another one has begun."""
         is_another = self._within is not None and self._within.is_over and self._passes.current is not None
         if is_another and not self._is_told_of_steps and self._passes.rank == 0:
-            from runtime.watch.places import levels_to_script  # as above
-
-            warnings.warn(
+            tell(
                 "optimizer.step() is left out: a window of accumulate() is not complete, the loop that began it was "
                 "left, and this one runs none. Write `with accelerator.accumulate(model):` in it, or set "
-                "accelerator.sync_gradients = True before.",
-                stacklevel=levels_to_script(),
+                "accelerator.sync_gradients = True before."
             )
         self._is_told_of_steps = self._is_told_of_steps or is_another
 
     def say_outside(self, name: str, times: int) -> None:
         """Told at the first step of a scheduler that counts samples, if no loop over a prepared loader goes on."""
         if self._passes.current is None and self._passes.rank == 0:
-            from runtime.watch.places import levels_to_script  # as above
-
-            warnings.warn(
+            tell(
                 f"a prepared {name} steps {times} times for each step() of the script, once for every process, as "
                 "schedules do that count batches; this step() is in no loop over a prepared loader. Where it counts "
-                "epochs, or is stepped as often as on one process, leave the scheduler out of prepare().",
-                stacklevel=levels_to_script(),
+                "epochs, or is stepped as often as on one process, leave the scheduler out of prepare()."
             )
 
     def window(self, models: tuple[nn.Module, ...], no_sync: NoSync) -> AbstractContextManager[None]:

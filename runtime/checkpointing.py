@@ -23,6 +23,7 @@ from runtime.devices import Device
 from runtime.errors import ConfigurationError
 from runtime.files import Files
 from runtime.strategies import unwrapped
+from runtime.telling import tell
 from runtime.termination import Termination
 from runtime.world import World
 
@@ -253,12 +254,9 @@ class Checkpointing(Files):
         missed = self._not_loaded & self._names_of_prepared(lambda count: [count - 1])
         self._not_loaded -= missed
         if missed and self.is_main_process:
-            from runtime.watch.places import levels_to_script
-
-            warnings.warn(
+            tell(
                 f"prepare() after load_state(): {', '.join(sorted(missed))} of the checkpoint is of what is prepared "
-                "now, which starts anew. Prepare all objects before load_state().",
-                stacklevel=levels_to_script(),
+                "now, which starts anew. Prepare all objects before load_state()."
             )
 
     def _meet(self, call: str) -> None:

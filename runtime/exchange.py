@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from runtime.config import Config
 from runtime.data.passes import Passes
 from runtime.errors import ConfigurationError
 from runtime.processes import Processes
+from runtime.telling import tell
 
 
 class Exchange(Processes):
@@ -79,34 +79,29 @@ class Exchange(Processes):
         return result
 
     def _tell_ambiguous(self) -> None:
-        from runtime.watch.places import levels_to_script
-
-        warnings.warn(
+        tell(
             "gather_for_metrics() in a step of two loops that take turns (zip), of whose batches other rows count: it "
             "goes by the loop that went on last, and rows of the other one may be missing or come twice. Gather what "
-            "is of one loader in a loop over that loader alone.",
-            stacklevel=levels_to_script(),
+            "is of one loader in a loop over that loader alone."
         )
 
     def _look_inside(self, own: Any, rows: int) -> None:
         """In the first calls: whether a list holds samples, which become one with those of other processes."""
         from runtime.metrics import told_of_samples
-        from runtime.watch.places import levels_to_script
 
         told = told_of_samples(own, rows)
         self._looks_inside = 0 if told is not None else self._looks_inside - 1
         if told is not None and self.is_main_process:
-            warnings.warn(told, stacklevel=levels_to_script())
+            tell(told)
 
     def _look_outside(self, own: Any, joined: Any) -> None:
         """In the first calls: whether what was gathered in no loop over a prepared loader counts samples twice."""
         from runtime.metrics import told_outside
-        from runtime.watch.places import levels_to_script
 
         told = told_outside(own, joined, self.num_processes, self._passes.last)
         self._looks_outside = 0 if told is not None else self._looks_outside - 1
         if told is not None and self.is_main_process:
-            warnings.warn(told, stacklevel=levels_to_script())
+            tell(told)
 
     @property
     def batch_mask(self) -> Tensor:

@@ -6,13 +6,14 @@ which steps when the window ends.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from weakref import WeakSet
 
 from torch import nn
 from torch.optim import Optimizer
+
+from runtime.telling import tell
 
 Set = frozenset[int]  # of models, by identity
 
@@ -53,12 +54,9 @@ class Unheld:
             self.sets[key] = changes
 
     def _tell(self, models: tuple[nn.Module, ...]) -> None:
-        from runtime.watch.places import levels_to_script  # late, as all that few programs need
-
         names = ", ".join(type(getattr(model, "module", model)).__name__ for model in models)
-        warnings.warn(
+        tell(
             f"parameters of {names} change between the micro-steps of one window of accumulate(): their optimizer "
             "steps after each, instead of once a window, since this accelerator has not prepared it. Pass it to "
-            "prepare() of the accelerator whose accumulate() this is.",
-            stacklevel=levels_to_script(),
+            "prepare() of the accelerator whose accumulate() this is."
         )

@@ -52,7 +52,7 @@ LAYERS = {
             "memory",
             "estimate",
         },
-        {"collectives", "split"},
+        {"collectives", "split", "telling"},
         {"messages"},
         {"watch"},
         {"world"},

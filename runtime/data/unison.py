@@ -12,7 +12,6 @@ else has touched stays one, so on rank 0 it goes on as it does on one process.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
@@ -22,8 +21,8 @@ import torch
 from runtime.collectives import all_objects, broadcast_object
 from runtime.data.draws import Draws
 from runtime.messages import BEGINNING
+from runtime.telling import tell
 from runtime.tree import leaves
-from runtime.watch.places import levels_to_script
 from runtime.world import World
 
 T = TypeVar("T")
@@ -67,13 +66,12 @@ def warn_if_apart(world: World, item: Any, what: str) -> None:
     for leaf in leaves(item):
         digest.update(_content(leaf))
     if len(set(all_objects(world, digest.hexdigest(), BEGINNING))) > 1 and world.rank == 0:
-        warnings.warn(
+        tell(
             f"the processes have read different first samples of a {what}: it draws from a generator of its own that "
             "is seeded differently on each, or gives each process its part by itself. Each keeps its share of what it "
             "has read, so samples come twice or not at all, unless they are only changed at random. Seed that "
             "generator alike, or let the main process read: DataLoaderConfiguration(dispatch_batches=True). One that "
-            "shares its data out by itself is used as it is if it has attributes num_replicas and rank.",
-            stacklevel=levels_to_script(),
+            "shares its data out by itself is used as it is if it has attributes num_replicas and rank."
         )
 
 

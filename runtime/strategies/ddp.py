@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, cast
@@ -22,7 +21,7 @@ from runtime.strategies.gradients import are_equal_everywhere, average_gradients
 from runtime.strategies.hooks import register_hook
 from runtime.strategies.statistics import with_joined_statistics
 from runtime.strategies.unaveraged import Unaveraged
-from runtime.watch.places import levels_to_script
+from runtime.telling import tell
 from runtime.world import World
 
 # torch 2.13 renamed the argument
@@ -205,10 +204,9 @@ class Replica(DistributedDataParallel):
 
     def _become_averaged(self, why: str, way_out: str = _FREEZE) -> None:
         if self._world.rank == 0:
-            warnings.warn(
+            tell(
                 f"{why}: from now on its gradients are averaged when a backward is over, not while it runs. {way_out}, "
-                f"or say that this is meant: Accelerator(kwargs_handlers=[{_SAYING_SO}]).",
-                stacklevel=levels_to_script(),
+                f"or say that this is meant: Accelerator(kwargs_handlers=[{_SAYING_SO}])."
             )
         self._send_the_rest()
         self.reducer = None  # type: ignore[assignment]  # takes its hooks off the parameters

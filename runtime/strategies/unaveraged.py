@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import warnings
 from collections.abc import Iterable
 from weakref import WeakSet
 
@@ -12,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
 from runtime.strategies.base import is_distributed_tensor
-from runtime.watch.places import levels_to_script
+from runtime.telling import tell
 from runtime.world import World
 
 BACKWARDS = 16  # that are looked at for an optimizer: several take turns
@@ -49,12 +48,11 @@ class Unaveraged:
             by_hand = {id(p) for model in _wrapped_by_hand() for p in model.parameters()}
             outside = [p for p in outside if id(p) not in by_hand]
         if outside and self._world.rank == 0:
-            warnings.warn(
+            tell(
                 f"{type(optimizer).__name__} trains parameters ({len(outside)}, the first of shape "
                 f"{tuple(outside[0].shape)}) whose gradients are not averaged: the processes will hold different "
                 "values. They are of no model that prepare() was given to train, or were made after it. Pass the model "
-                "that holds them to prepare(), and run what that gives back.",
-                stacklevel=levels_to_script(),
+                "that holds them to prepare(), and run what that gives back."
             )
 
 
