@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from runtime.data.plan import Share, share_of
@@ -13,9 +14,16 @@ from runtime.tree import leaves, map_leaves
 
 
 def row_count(batch: Any) -> int | None:
-    """The number of rows; None unless everything in the batch is a tensor and all agree on the first dimension."""
-    sizes = {leaf.shape[0] if isinstance(leaf, Tensor) and leaf.ndim else None for leaf in leaves(batch)}
+    """The number of rows; None unless everything in the batch is a tensor and all agree on the first dimension.
+
+    Of what is sparse PyTorch takes no rows.
+    """
+    sizes = {leaf.shape[0] if _has_rows(leaf) else None for leaf in leaves(batch)}
     return sizes.pop() if len(sizes) == 1 else None
+
+
+def _has_rows(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and leaf.ndim > 0 and leaf.layout is torch.strided
 
 
 def cut_up(batch: Any, ranks: Iterable[int], world: int) -> tuple[list[Any], Share]:

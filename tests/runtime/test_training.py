@@ -458,6 +458,24 @@ def test_what_cannot_be_cut_is_given_to_all_and_counts_once():
     assert first == second == [(["a", "b", "c"], ["a", "b", "c"]), (["d", "e"], ["d", "e"])]
 
 
+class Sparse(OwnLoop):
+    def __iter__(self):
+        yield from ((torch.eye(3).to_sparse(), torch.arange(3)), (torch.eye(2).to_sparse(), torch.arange(2)))
+
+
+def read_sparse():
+    accelerator = Accelerator(cpu=True)
+    loader = accelerator.prepare(Sparse(Numbers(5), batch_size=3))
+    with torch.no_grad():
+        return [(links.to_dense().tolist(), accelerator.gather_for_metrics(nodes).tolist()) for links, nodes in loader]
+
+
+def test_sparse_batches_are_given_to_all_and_count_once():
+    """PyTorch takes no rows of them, and ended the run with a message about its own operators."""
+    expected = [(torch.eye(size).tolist(), list(range(size))) for size in (3, 2)]
+    assert run_ranks(read_sparse, 2) == [expected] * 2
+
+
 def test_batches_without_a_fixed_size_have_no_total():
     accelerator = Accelerator(cpu=True)
     assert accelerator.prepare(LOADERS["own batches"]()).total_batch_size is None
