@@ -323,7 +323,8 @@ class Checkpointing(Files):
         weights = [self._strategy.state_dict(model) for model in models]
         for hook in list(self._save_hooks.values()):
             hook([unwrapped(model) for model in self._models], weights, str(folder))
-        positions = [_position(loader) for loader in self._dataloaders]
+        loaders: list[Any] = self._dataloaders  # prepared ones, whose state is a dictionary
+        positions: list[dict[str, Any]] = [loader.state_dict() for loader in loaders]
         parts = collected(
             weights=weights, safe=safe, optimizers=[self._strategy.optimizer_state(o) for o in optimizers],
             schedulers=self._schedulers, scaler=self.scaler, positions=positions, customs=self._custom_objects,
@@ -374,18 +375,11 @@ class Checkpointing(Files):
             items=choice.items, models=[model for model in models if id(unwrapped(model)) in still],
             optimizers=optimizers, sharded=sharded, schedulers=self._schedulers, loaders=self._dataloaders,
             customs=self._custom_objects, scaler=self.scaler, device=self._device, world=self._world,
-            strategy=self._strategy, is_prepared=bool(self._models), is_foreign=manifest is None,
+            strategy=self._strategy, is_prepared=bool(self._models),
             processes=None if manifest is None else manifest.processes, model_options=model_options,
         ).load_from(choice.folder)  # fmt: skip
 
 
-def _position(loader: Any) -> Any:
-    """Where a loader stands; None if it cannot say."""
-    return loader.state_dict() if callable(getattr(loader, "state_dict", None)) else None
-
-
-def _readable(position: Any) -> Any:
+def _readable(position: dict[str, Any]) -> dict[str, Any]:
     """The numbers and texts of a position, for people who read the manifest."""
-    if not isinstance(position, dict):
-        return None
-    return {str(key): value for key, value in position.items() if isinstance(value, (int, float, str, type(None)))}
+    return {key: value for key, value in position.items() if isinstance(value, (int, float, str, type(None)))}

@@ -49,8 +49,7 @@ class Targets:
     world: World
     strategy: Strategy
     is_prepared: bool = True  # whether there is a model, also one that a hook loads
-    is_foreign: bool = False  # written by another library
-    processes: int | None = None  # that saved; None: not known
+    processes: int | None = None  # that saved; None: not known, since another library has
     model_options: Mapping[str, Any] = field(default_factory=dict)  # of Module.load_state_dict
 
     def load_from(self, folder: Path) -> None:
@@ -142,14 +141,10 @@ class Targets:
 
     def _positions(self) -> list[tuple[Any, Any]]:
         """Each loader with its saved position; none of another library, which means something else by a position."""
-        if self.is_foreign:
+        if self.processes is None:
             return []
-        found = []
-        for index, loader in enumerate(self.loaders):
-            name = numbered(LOADER, index)
-            if name in self.items and callable(getattr(loader, "load_state_dict", None)):
-                found.append((loader, self.items[name]))
-        return found
+        names = [numbered(LOADER, index) for index in range(len(self.loaders))]
+        return [(loader, self.items[n]) for n, loader in zip(names, self.loaders, strict=True) if n in self.items]
 
     def _random_states(self, folder: Path) -> tuple[Any, int | None]:
         """This process's states; or, if it was not there, a seed of its own."""

@@ -122,7 +122,7 @@ def collected(
     optimizers: list[dict[str, Any]],
     schedulers: list[Any],
     scaler: Any,
-    positions: list[Any],
+    positions: list[dict[str, Any]],
     customs: list[Any],
     device: Device,
     world: World,
@@ -137,7 +137,7 @@ def collected(
     parts = [model_part(index, portable(state), safe) for index, state in enumerate(weights)]
     parts += [Part(numbered(OPTIMIZER, i), state, f"optimizer {i}") for i, state in enumerate(optimizers)]
     parts += [Part(numbered(SCHEDULER, i), s.state_dict(), f"scheduler {i}") for i, s in enumerate(schedulers)]
-    parts += [Part(numbered(LOADER, i), p, f"data loader {i}") for i, p in enumerate(positions) if p is not None]
+    parts += [Part(numbered(LOADER, i), p, f"data loader {i}") for i, p in enumerate(positions)]
     if scaler is not None:
         parts.append(Part(SCALER, scaler.state_dict(), "the gradient scaler"))
     parts += [Part(custom(i), c.state_dict(), f"the registered {type(c).__name__}") for i, c in enumerate(customs)]

@@ -177,7 +177,7 @@ def _say(spec: LaunchSpec, share: Share) -> None:
 def _refuse(**given: bool) -> None:
     for name, is_given in given.items():
         if is_given:
-            raise UnsupportedArgument(f"notebook_launcher({name}=...)", f"{_WAYS_OUT[name]}")
+            raise UnsupportedArgument(f"notebook_launcher({name}=...)", _WAYS_OUT[name])
 
 
 def _check_call(function: object, args: object) -> None:
