@@ -13,6 +13,12 @@ from runtime.errors import ConfigurationError
 from runtime.processes import Processes
 from runtime.telling import tell
 
+_AMBIGUOUS = (
+    "gather_for_metrics() in a step of two loops that take turns (zip), of whose batches other rows count: it goes by "
+    "the loop that went on last, and rows of the other one may be missing or come twice. Gather what is of one loader "
+    "in a loop over that loader alone."
+)
+
 
 class Exchange(Processes):
     """The part of `Accelerator` that joins what the processes have computed.
@@ -67,41 +73,26 @@ class Exchange(Processes):
         share = None if current is None else current.share
         if self.num_processes == 1 and share is None:
             return input_data
-        from runtime.metrics import gather_for_metrics
+        from runtime.metrics import gather_for_metrics, told_of_samples, told_outside
 
         if current is not None and current.is_ambiguous and self.is_main_process:
-            self._tell_ambiguous()
+            tell(_AMBIGUOUS)
         if share is not None and self._looks_inside and self.use_distributed and not use_gather_object:
-            self._look_inside(input_data, share.rows[self.process_index])
+            told = told_of_samples(input_data, share.rows[self.process_index])
+            self._looks_inside = self._looks_left(self._looks_inside, told)
         result = gather_for_metrics(self._world, input_data, share, use_gather_object)
         if current is None and self._looks_outside:
-            self._look_outside(input_data, result)
+            told = told_outside(input_data, result, self.num_processes, self._passes.last)
+            self._looks_outside = self._looks_left(self._looks_outside, told)
         return result
 
-    def _tell_ambiguous(self) -> None:
-        tell(
-            "gather_for_metrics() in a step of two loops that take turns (zip), of whose batches other rows count: it "
-            "goes by the loop that went on last, and rows of the other one may be missing or come twice. Gather what "
-            "is of one loader in a loop over that loader alone."
-        )
-
-    def _look_inside(self, own: Any, rows: int) -> None:
-        """In the first calls: whether a list holds samples, which become one with those of other processes."""
-        from runtime.metrics import told_of_samples
-
-        told = told_of_samples(own, rows)
-        self._looks_inside = 0 if told is not None else self._looks_inside - 1
-        if told is not None and self.is_main_process:
+    def _looks_left(self, looks: int, told: str | None) -> int:
+        """How often is still looked for a mistake, of which nothing was found, or this; it is told once."""
+        if told is None:
+            return looks - 1
+        if self.is_main_process:
             tell(told)
-
-    def _look_outside(self, own: Any, joined: Any) -> None:
-        """In the first calls: whether what was gathered in no loop over a prepared loader counts samples twice."""
-        from runtime.metrics import told_outside
-
-        told = told_outside(own, joined, self.num_processes, self._passes.last)
-        self._looks_outside = 0 if told is not None else self._looks_outside - 1
-        if told is not None and self.is_main_process:
-            tell(told)
+        return 0
 
     @property
     def batch_mask(self) -> Tensor:
