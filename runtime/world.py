@@ -41,7 +41,7 @@ class World:
         A process group that the script has already made decides over the variables.
 
         Raises:
-            WorldError: WORLD_SIZE says several, but RANK is missing, or a variable is not a number.
+            WorldError: WORLD_SIZE says several, but RANK is missing or none of theirs, or a variable is not a number.
         """
         if is_joined():
             rank, size = dist.get_rank(), dist.get_world_size()
@@ -50,6 +50,11 @@ class World:
             rank = _number(environ, "RANK", None if size > 1 else 0)
         if size == 1:
             return cls()
+        if not 0 <= rank < size:  # PyTorch would wait for processes that there are not
+            raise WorldError(
+                f"RANK={rank} and WORLD_SIZE={size}: ranks are counted from 0, to one less than the number of "
+                "processes. Start with `runtime launch` or torchrun."
+            )
         return cls(
             rank=rank,
             size=size,

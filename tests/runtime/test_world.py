@@ -28,10 +28,15 @@ def test_variables_of_torchrun_are_understood():
 
 @pytest.mark.parametrize(
     ("variables", "says"),
-    [({"WORLD_SIZE": "2"}, "RANK is not"), ({"WORLD_SIZE": "two"}, "WORLD_SIZE='two' is not a number")],
-    ids=["no rank", "no number"],
+    [
+        ({"WORLD_SIZE": "2"}, "RANK is not"),
+        ({"WORLD_SIZE": "two"}, "WORLD_SIZE='two' is not a number"),
+        ({"WORLD_SIZE": "2", "RANK": "2"}, "RANK=2 and WORLD_SIZE=2: ranks are counted from 0"),  # it waited for ever
+        ({"WORLD_SIZE": "0", "RANK": "0"}, "RANK=0 and WORLD_SIZE=0"),
+    ],
+    ids=["no rank", "no number", "counted from 1", "none"],
 )
-def test_incomplete_variables_are_refused(variables, says):
+def test_variables_that_name_no_process_are_refused(variables, says):
     with pytest.raises(WorldError, match=says):
         World.from_environment(variables)
 
