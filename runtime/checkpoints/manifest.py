@@ -40,7 +40,7 @@ class Manifest:
     files: Mapping[str, FileRecord]  # by the path in the folder, with slashes
     processes: int
     iteration: int | None = None  # of an automatic name
-    data: list[Any] = field(default_factory=list)  # the position of every prepared loader; None: not known
+    data: list[Any] = field(default_factory=list)  # the position of every prepared loader
     torch: str = ""
     format: int = FORMAT
 
