@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from runtime.config import OFF, flag
+from runtime.config import flag
 from runtime.errors import ConfigurationError, UnsupportedArgument, refuse_other_kind
 from runtime.plugins import FullyShardedDataParallelPlugin, ParallelismConfig, field_or_variable
 
@@ -106,7 +106,7 @@ def sharding(
     refuse_other_kind("fsdp_plugin", plugin, FullyShardedDataParallelPlugin)
     refuse_other_kind("parallelism_config", parallelism, ParallelismConfig)
     layout = _layout(parallelism, environ)
-    is_asked = environ.get("ACCELERATE_USE_FSDP", "").lower() not in OFF
+    is_asked = flag(environ.get("ACCELERATE_USE_FSDP", False), "ACCELERATE_USE_FSDP")
     if plugin is None and not is_asked and layout.shard in (None, 1):
         if layout != Arrangement():
             Arrangement(replicate=layout.replicate, shard=1).sizes(processes)
@@ -210,7 +210,8 @@ def _writes_shards(value: Any) -> bool:
 
 def _layout(parallelism: ParallelismConfig | None, environ: Mapping[str, str]) -> Arrangement:
     if parallelism is None:
-        if environ.get("ACCELERATE_USE_PARALLELISM_CONFIG", "").lower() in OFF:
+        name = "ACCELERATE_USE_PARALLELISM_CONFIG"
+        if not flag(environ.get(name, False), name):
             return Arrangement()
         names = ("dp_replicate_size", "dp_shard_size", "tp_size", "cp_size", "sp_size")
         said = {name: environ.get(f"PARALLELISM_CONFIG_{name.upper()}", "1") for name in names}

@@ -213,6 +213,13 @@ def test_nobody_asks_for_shards():
     assert Accelerator(cpu=True, fsdp_plugin=FullyShardedDataParallelPlugin()).distributed_type == "NO"
 
 
+@pytest.mark.parametrize("name", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_PARALLELISM_CONFIG"])
+def test_a_variable_that_is_neither_yes_nor_no_is_refused(name):
+    """It was taken for yes."""
+    with pytest.raises(ConfigurationError, match=f"{name}='of' is neither yes nor no"):
+        settings(**{name: "of"})
+
+
 def test_what_the_launcher_of_accelerate_sets_is_read():
     found = settings(
         ACCELERATE_USE_FSDP="true",
