@@ -138,12 +138,11 @@ class Fsdp(Strategy):
                     if isinstance(value, nn.Parameter):
                         made = replaced.setdefault(id(value), nn.Parameter(made, value.requires_grad))
                     table[name] = made  # type: ignore[assignment]
-        plain = [t.data for t in (*unit.parameters(), *unit.buffers()) if not is_distributed_tensor(t)]
-        for message in _messages(plain):
+        plain = [t for t in (*unit.parameters(), *unit.buffers()) if not is_distributed_tensor(t)]
+        for message in _messages([t.data for t in plain]):
             broadcast_tensors(self._world, message)
         if not self._ground.device.moves_in_place:  # else fully_shard does
-            own = [t for t in (*unit.parameters(), *unit.buffers()) if not is_distributed_tensor(t)]
-            self._ground.device.put(own, self._ground.own)
+            self._ground.device.put(plain, self._ground.own)
 
     def _ignored(self, model: nn.Module) -> list[nn.Module]:
         said = self._sharding.ignored
