@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import unused_name
 from migrate.programs.shares.undivided import undivided
-from migrate.programs.values.divided import Joined
+from migrate.programs.values.divided import OF_LISTS, Joined
 from migrate.programs.values.lengths import measured
 from migrate.rules.averaging import each_averaged
 from migrate.rules.layout import Place, assignment, place
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from migrate.programs.shares.joins import Join
     from migrate.programs.values.accumulators import Accumulator
     from migrate.rules.draft import Draft
-
-_ONE_BY_ONE = (Joined.LIST, Joined.MEANS)
 
 
 def joining(conversion: Conversion, draft: Draft, accumulator: Accumulator) -> list[str]:
@@ -45,12 +43,12 @@ def of_shares(conversion: Conversion, accumulator: Accumulator) -> Accumulator:
     Of the means of these shares the mean is that of the batches, of their sums the sum, whatever they are divided by.
     """
     splits = conversion.program.handed is not None and conversion.program.handed.splits
-    summed = Joined.LIST if accumulator.joined in _ONE_BY_ONE else Joined.SUM
+    summed = Joined.LIST if accumulator.joined in OF_LISTS else Joined.SUM
     if not splits and _is_of_all_data(conversion, accumulator.lengths):
         return replace(accumulator, joined=summed)
     if not splits or accumulator.grows is None or accumulator.joined is Joined.LIST:
         return accumulator
-    averaged = Joined.MEANS if accumulator.joined in _ONE_BY_ONE else Joined.MEAN
+    averaged = Joined.MEANS if accumulator.joined in OF_LISTS else Joined.MEAN
     return replace(accumulator, joined=summed if accumulator.grows else averaged)
 
 
@@ -67,6 +65,10 @@ def _whole(conversion: Conversion, draft: Draft, accumulator: Accumulator, name:
         return f'{accelerator}.reduce({name}, reduction="{accumulator.joined.value}")'
     if accumulator.joined is Joined.LIST:
         return f"{accelerator}.gather_for_metrics({name})"
+    if accumulator.joined is Joined.STEPS:
+        each, step = _entry_and_step(conversion, accumulator)
+        gathered = f"zip(*{accelerator}.gather_for_metrics([{name}]))"
+        return f"[{each} for {step} in {gathered} for {each} in {step}]"
     if accumulator.joined is Joined.MEANS:
         return draft.quoted(accumulator.loop.node, each_averaged(conversion, accelerator, name))
     splits = conversion.program.handed is not None and conversion.program.handed.splits
@@ -75,6 +77,11 @@ def _whole(conversion: Conversion, draft: Draft, accumulator: Accumulator, name:
             return f'{accelerator}.reduce({name}, reduction="mean")'
     share = f" / {accelerator}.num_processes" if accumulator.joined is Joined.MEAN else ""
     return f"sum({accelerator}.gather_for_metrics([{name}])){share}"
+
+
+def _entry_and_step(conversion: Conversion, accumulator: Accumulator) -> tuple[str, str]:
+    tree = conversion.facts.tree(accumulator.loop.node)
+    return unused_name(tree, "each", "entry", "each_entry"), unused_name(tree, "step", "of_step", "each_step")
 
 
 def meters_joined(conversion: Conversion, after: ast.stmt, joined: list[Join]) -> list[str]:

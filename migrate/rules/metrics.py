@@ -19,6 +19,10 @@ collects and reads afterwards is joined after the loop:
     losses.append(loss.item())    ->   losses = accelerator.gather_for_metrics(losses)
     sums[name] += loss.item()     ->   sums = accelerator.reduce(sums)
 
+One with an entry of each step has them in the order of the steps, where something goes by it (`plt.plot(losses)`):
+
+    losses = [each for step in zip(*accelerator.gather_for_metrics([losses])) for each in step]
+
 A list whose sum is divided by how many batches one process has seen, `sum(losses) / len(loader)`, has the means over
 the processes instead, entry by entry; so has one that goes on over all epochs, and one that code goes through with what
 numbers the steps of one process, `zip(steps, losses)`:

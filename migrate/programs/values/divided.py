@@ -30,7 +30,12 @@ class Joined(Enum):
     SUM = "sum"
     MEAN = "mean"
     LIST = "list"
+    STEPS = "steps"  # a list with an entry of each step, in the order of the steps
     MEANS = "means"  # a list, entry by entry
+
+
+#: How lists are.
+OF_LISTS = frozenset({Joined.LIST, Joined.STEPS, Joined.MEANS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from migrate.analysis.syntax import root_name, walk
 from migrate.programs.values.accumulators import statements_after
-from migrate.programs.values.divided import Joined
+from migrate.programs.values.divided import OF_LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -45,7 +45,7 @@ def joined_last(
         alike = [o.after for o in further if o.name == each.name and o.joined is each.joined]
         goes_on = each.joined is not None and _goes_on(facts, each.after, each.name, alike)
         yield replace(each, joined=None) if goes_on else each
-    yield from (replace(each, joined=None) for each in wider if each.joined in (Joined.LIST, Joined.MEANS))
+    yield from (replace(each, joined=None) for each in wider if each.joined in OF_LISTS)
 
 
 def meters_last(

@@ -48,7 +48,8 @@ def lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
 
     Inside of the loop it is only computed with. A list that goes on over several loops would be joined in the order of
     the processes, not of time: it is left. So is one beside which code goes through another that is left, or through
-    what numbers the steps of one process: `zip(steps, losses)`.
+    what numbers the steps of one process: `zip(steps, losses)`. Lists with an entry of each step are put together in
+    the order of the steps where something goes by it: `plt.plot(losses)`, `zip(losses, errors)`.
     """
     every = appended(facts, loop)
     lists = {n: each for n, each in every.items() if any(is_own(facts, loop, v) for v in each)}
@@ -57,12 +58,16 @@ def lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     found = [name for name in names if _can_be_joined(facts, loop, name, lists[name])]
     counts = set(_numbering(facts, loop, later)) if found else set()
     left = together(facts, later, found, every.keys() - set(found), counts) if found else set()
-    for name in found:
-        how = _of_entries(facts, loop, later, name, lists[name]) if name not in left else None
+    given = {name: _of_entries(facts, loop, later, name, lists[name]) for name in found if name not in left}
+    plain = [name for name, how in given.items() if how is not None and how.joined is Joined.LIST]
+    has_steps = all(_has_one_of_each_step(facts, loop, lists[name]) for name in plain)
+    for name, how in given.items():
         if how is not None:
+            in_order = name in plain and has_steps and not only_divided(later, name)
+            joined = Joined.STEPS if in_order else how.joined
             inside = not is_filled_only(facts, loop, name, lists[name])
             growing = grows(facts, loop, lists[name])
-            yield Accumulator(name, loop, loop.node, True, how.joined, inside, growing, lengths=how.lengths)
+            yield Accumulator(name, loop, loop.node, True, joined, inside, growing, lengths=how.lengths)
 
 
 def _numbering(facts: Facts, loop: LoopFact, later: Sequence[ast.stmt]) -> Iterator[str]:
@@ -91,6 +96,12 @@ def _of_entries(
         return None
     lengths = () if is_cut(later, name) else tuple(length for how in each for length in how.lengths)
     return Division(Joined.MEANS, lengths)
+
+
+def _has_one_of_each_step(facts: Facts, loop: LoopFact, added: Sequence[ast.expr]) -> bool:
+    """Whether a list has one number of each step, as on every process."""
+    first = added[0]
+    return len(added) == 1 and is_number(facts, first) is True and not _is_listed(first) and is_met(facts, loop, first)
 
 
 def _can_be_joined(facts: Facts, loop: LoopFact, name: str, added: Sequence[ast.expr]) -> bool:
