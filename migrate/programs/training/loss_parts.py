@@ -88,7 +88,7 @@ class LossParts:
         given = self._facts.own(unit).of(ast.Assign)
         return [n.value for n in given if any(isinstance(to, ast.Name) and to.id == name.id for to in n.targets)]
 
-    def _last_above(self, name: ast.Name) -> ast.Assign | None:
+    def _last_above(self, name: ast.Name) -> ast.stmt | None:
         """The statement that has given a name another value, whatever it had, whenever it is read here."""
         tree = self._facts.tree(name)
         here: ast.AST = tree.statement(name)
@@ -100,8 +100,8 @@ class LossParts:
             ]:
                 return last[0]
             here = tree.parents[here]
-            if isinstance(here, LOOPS):
-                return None  # it may be that of the round before
+            if isinstance(here, LOOPS):  # else it may be that of the round before
+                return here if isinstance(here, (ast.For, ast.AsyncFor)) and name.id in writes(here.target) else None
         return None
 
     def _unpacked(self, name: ast.Name) -> list[ast.expr]:

@@ -30,7 +30,7 @@ from migrate.programs.values.lengths import measured
 from migrate.programs.values.new_lists import is_empty_list
 from migrate.programs.values.numbers import is_number
 from migrate.programs.values.scalars import Scalars
-from migrate.programs.values.together import is_cut, only_divided, quotients, together
+from migrate.programs.values.together import goes_by_order, is_cut, only_divided, quotients, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +63,7 @@ def lists(facts: Facts, loop: LoopFact) -> Iterator[Accumulator]:
     has_steps = all(_has_one_of_each_step(facts, loop, lists[name]) for name in plain)
     for name, how in given.items():
         if how is not None:
-            in_order = name in plain and has_steps and not only_divided(later, name)
+            in_order = name in plain and has_steps and goes_by_order(later, name)
             joined = Joined.STEPS if in_order else how.joined
             inside = not is_filled_only(facts, loop, name, lists[name])
             growing = grows(facts, loop, lists[name])

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from migrate.analysis.known.tensors import FOLDING_WITHOUT_DIM
 from migrate.analysis.nodes import children
 from migrate.analysis.syntax import COMPREHENSIONS, blocks, own_expressions
+from migrate.programs.values.kept import FILLING
 from migrate.programs.values.sources import received
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from migrate.analysis.facts import Facts
 
@@ -51,6 +52,39 @@ def only_divided(later: Sequence[ast.stmt], name: str) -> bool:
     parts += [node for node in nodes if isinstance(node, ast.Subscript)]
     inside = {inner for part in parts for inner in ast.walk(part)}
     return all(node in inside for node in nodes if isinstance(node, ast.Name) and node.id == name)
+
+
+def goes_by_order(later: Sequence[ast.stmt], name: str) -> bool:
+    """Whether statements read a list otherwise than to fold it, `sum(losses)`, to count its entries, or to add some."""
+    nodes = [node for statement in _until_set(later, name) for node in ast.walk(statement)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    folded = {given for call in calls if _is_free(call) for given in _of(call)}
+    filled = {c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr in FILLING}
+    named = (node for node in nodes if isinstance(node, ast.Name) and node.id == name)
+    return any(node not in folded | filled and isinstance(node.ctx, ast.Load) for node in named)
+
+
+def _until_set(later: Sequence[ast.stmt], name: str) -> Iterator[ast.stmt]:
+    """Statements up to one that gives a name another value, and that one."""
+    for statement in later:
+        yield statement
+        if isinstance(statement, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id == name for t in statement.targets
+        ):
+            return
+
+
+#: What comes out the same of numbers in any order.
+_FREE = FOLDING_WITHOUT_DIM | frozenset("len sorted average fmean nanmean nansum nanmedian stdev pstdev".split())
+
+
+def _is_free(call: ast.Call) -> bool:
+    return _name(call) in _FREE and len(call.args) < 2 and not call.keywords
+
+
+def _of(call: ast.Call) -> list[ast.expr]:
+    """What a function is given, or what the method is called of."""
+    return [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
 
 
 def divided(facts: Facts, later: Sequence[ast.stmt], names: Collection[str], one: Collection[str]) -> set[str]:

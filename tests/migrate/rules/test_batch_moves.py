@@ -203,7 +203,7 @@ def test_made_in_a_loop_of_a_program_without_a_device(changed, name):
 def test_a_batch_that_meets_a_tensor_made_elsewhere_keeps_a_program_without_a_device_on_the_cpu(changed):
     report = changed(
         accelerator="accelerator = Accelerator(cpu=True)",
-        setup="noise = torch.randn(4, 2)",
+        setup="noise = torch.ones(4, 2)",
         batch="x = x + noise\nz = torch.zeros(4, 2)",
         step="shown = output.detach().numpy()",
     )
@@ -271,7 +271,7 @@ def test_a_batch_that_the_program_needs_on_the_cpu_stays_there(changed, name):
     report = changed(
         imports="import library\nimport numpy as np",
         setup="def encoded(y):\n    return torch.zeros(4, 2).scatter_(1, y.long(), 1)\n"
-        "noise = torch.randn(4, 2)\nonehot = torch.zeros(4, 2)\nold = None",
+        "noise = torch.ones(4, 2)\nonehot = torch.zeros(4, 2)\nold = None",
         batch=(step, step.replace(".cuda()", ".to(accelerator.device)")),
         prepare=KEPT_ON_HOST,
     )

@@ -73,7 +73,7 @@ def test_what_is_not_the_trainer_is_not_asked(convert_text, source):
 
 def test_what_is_told_of_functions_out_of_reach_is_what_helps(convert_text):
     """Others would print all the same under main_process_first(), and wait in it for ever where a model is run."""
-    written = REBOUND.replace("        print(", "        torch.save(trainer, 'epoch.pt')\n        print(")
+    written = REBOUND.replace("        print(", "        torch.save(trainer['loss'], 'epoch.pt')\n        print(")
     report, _ = convert_text(written)
     (note,) = [finding for finding in report.findings if finding.kind is Kind.NOTE]
     assert "`if os.environ.get('RANK', '0') == '0':`" in note.hint

@@ -81,3 +81,13 @@ def test_accelerate_has_the_same_form(convert_text):
 
     _, result = convert_text(SOURCE.format(step="pass", after="print(losses)"), target=Target.ACCELERATE)
     assert STEPS.format(name="losses") in result
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["losses = sum(losses) / len(losses)\nprint(losses)", "losses.append(0.5)\nprint(max(losses))"],
+    ids=["another value", "added to"],
+)
+def test_a_name_that_gets_another_value_or_more_entries_is_not_read_in_order(convert_text, after):
+    _, result = convert_text(SOURCE.format(step="pass", after=after))
+    assert PLAIN.format(name="losses") in result

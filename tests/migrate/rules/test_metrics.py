@@ -433,8 +433,9 @@ def test_what_a_training_loop_collects_is_joined_or_reported(programs, convert_t
 
 ANEW = {"losses": "losses = []", "a sum": "total = 0.0"}
 FILLED = {"losses": "losses.append(loss.item())", "a sum": "total += loss.item()"}
+IN_ORDER = "[each for step in zip(*accelerator.gather_for_metrics([losses])) for each in step]"
 JOINS = {
-    "losses": "    losses = accelerator.gather_for_metrics(losses)\n    print",
+    "losses": f"    losses = {IN_ORDER}\n    print",
     "a sum": "    total = sum(accelerator.gather_for_metrics([total]))\n    print",
 }
 NOT_ANEW = {
