@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from migrate.analysis.facts import Facts
+    from migrate.analysis.units import Class, Unit
 
 _SETS = "torch.nn.init."
 #: What sets weights and draws nothing for that.
@@ -42,8 +43,7 @@ def draws_in(facts: Facts, call: ast.Call, mine: Collection[ast.AST], depth: int
     entered = [unit for unit in facts.targets(call) if not unit.sets_up]
     parts = _names_of_parts(facts, call, mine)
     if any(root_name(node) in parts or _is_part(facts, node, mine) for node in given):
-        handed = {value.unit for argument in call.args for value in facts.values(argument)}  # `net.apply(draw)`
-        units = [*entered, *(unit for unit in handed if isinstance(unit, Function))]
+        units = [*entered, *(unit for unit in handed(facts, call) if isinstance(unit, Function))]
         return is_draw(facts, call) or any(draws_inside(facts, unit, depth) for unit in units)
     return depth > 0 and any(draws_weights(facts, each, mine, depth - 1) for unit in entered for each in unit.body)
 
@@ -60,6 +60,11 @@ def is_draw(facts: Facts, call: ast.Call) -> bool:
 def is_init(facts: Facts, call: ast.Call) -> bool:
     """Whether a call is of one of the functions that PyTorch has for drawing weights."""
     return any(name.startswith(_SETS) and not name.startswith(_FIXED) for name in facts.called(call))
+
+
+def handed(facts: Facts, call: ast.Call) -> set[Unit | Class | None]:
+    """What a call is given that is defined in the project, `net.apply(draw)`; None: something else is."""
+    return {value.unit for argument in call.args for value in facts.values(argument)}
 
 
 def draws_inside(facts: Facts, unit: Function, depth: int) -> bool:

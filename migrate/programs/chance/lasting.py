@@ -24,7 +24,7 @@ from migrate.programs.reach.outsiders import is_inside_model
 from migrate.programs.training.loss_parts import LossParts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from migrate.analysis.facts import Facts
     from migrate.analysis.units import Class
@@ -37,9 +37,9 @@ _LOADED = frozenset({"pretrained", "weights"})
 
 def lasting(facts: Facts, loops: Loops, program: Program) -> dict[ast.Call, str]:
     """The calls that draw such things, with the library whose seed decides."""
-    draws = Draws(facts, program)
-    found = dict.fromkeys(_untrained(facts, draws, program), "torch")
-    found |= {call: _library(facts, call) for call in _drawn_above(facts, loops, draws, program)}
+    draws, behind = Draws(facts, program), _behind_losses(facts, program)
+    found = dict.fromkeys(_untrained(facts, draws, program, behind), "torch")
+    found |= {call: _library(facts, call) for call in _drawn_above(facts, loops, draws, program, behind)}
     return found | {call: _library(facts, call) for call in _kept_in_layers(facts, draws, program)}
 
 
@@ -48,9 +48,9 @@ def _behind_losses(facts: Facts, program: Program) -> list[ast.Call]:
     return [node for each in parts for node in each if isinstance(node, ast.Call)]
 
 
-def _untrained(facts: Facts, draws: Draws, program: Program) -> Iterator[ast.Call]:
+def _untrained(facts: Facts, draws: Draws, program: Program, behind: Collection[ast.Call]) -> Iterator[ast.Call]:
     """The calls that make models which losses are computed by, and which nobody trains or gives weights from a file."""
-    called = (origins(facts.values(call.func), Role.MODEL) for call in _behind_losses(facts, program))
+    called = (origins(facts.values(call.func), Role.MODEL) for call in behind)
     made = {origin for each in called for origin in each if isinstance(origin, ast.Call)}
     made -= program.model_origins | facts.parts(program.model_origins)
     made = {call for call in made if not is_inside_model(facts, facts.unit(call)) and draws.draws_weights(call)}
@@ -60,9 +60,8 @@ def _untrained(facts: Facts, draws: Draws, program: Program) -> Iterator[ast.Cal
 
 def _loaded(facts: Facts) -> set[ast.AST]:
     """Where the models were made that are given a state later on: a teacher's, or that of the model itself."""
-    methods = (node.node for node in facts.calls if isinstance(node.node.func, ast.Attribute))
-    giving = (call for call in methods if call.func.attr == "load_state_dict")  # type: ignore[attr-defined]
-    given = {origin for call in giving for origin in origins(facts.receiver(call), Role.MODEL)}
+    giving = facts.method_calls("load_state_dict")
+    given = {origin for use in giving for origin in origins(facts.receiver(use.node), Role.MODEL)}
     return given | facts.parts(given)
 
 
@@ -71,10 +70,12 @@ def _is_told_to_load(call: ast.Call) -> bool:
     return any(not isinstance(value, ast.Constant) or bool(value.value) for value in given)
 
 
-def _drawn_above(facts: Facts, loops: Loops, draws: Draws, program: Program) -> Iterator[ast.Call]:
+def _drawn_above(
+    facts: Facts, loops: Loops, draws: Draws, program: Program, behind: Collection[ast.Call]
+) -> Iterator[ast.Call]:
     """What losses are computed from that is drawn outside of the loops that train."""
     training = {loop.node for loop in program.training}
-    drawn = [call for call in _behind_losses(facts, program) if draws.draws(call)]
+    drawn = [call for call in behind if draws.draws(call)]
     if not drawn:
         return
     inside = (call for loop in training for call in walk(loop).of(ast.Call))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.analysis.roles import Role, origins, roles
 from migrate.analysis.syntax import arguments, line_of, own_nodes, root_name
 from migrate.analysis.units import Function
-from migrate.programs.chance.initial import draws_in, draws_inside, is_init
+from migrate.programs.chance.initial import draws_in, draws_inside, handed, is_init
 from migrate.programs.device.examples import runs_example
 from migrate.programs.reach.callees import reached
 from migrate.programs.values.fillings import shares
@@ -163,8 +163,7 @@ def _runs(facts: Facts, call: ast.Call, mine: set[ast.AST], depth: int) -> bool:
         return True
     if _is_foreign(facts, call):
         return True
-    handed = {value.unit for argument in call.args for value in facts.values(argument)}  # `net.head.apply(draw)`
-    if any(isinstance(unit, Function) and draws_inside(facts, unit, depth) for unit in handed):
+    if any(isinstance(unit, Function) and draws_inside(facts, unit, depth) for unit in handed(facts, call)):
         return True
     return _is_entered(facts, call, mine, depth)
 

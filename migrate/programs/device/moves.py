@@ -11,7 +11,7 @@ from migrate.analysis.known.distributed import DISTRIBUTED_DATA_PARALLEL
 from migrate.analysis.roles import FROM_LOADER, ROWS, Role, origins, roles
 from migrate.analysis.syntax import line_of
 from migrate.analysis.units import Function, Unit
-from migrate.programs.chance.initial import draws_inside
+from migrate.programs.chance.initial import draws_inside, handed
 from migrate.programs.device.devices import is_move, names_cpu
 from migrate.programs.device.early import needs_device
 from migrate.programs.device.handed_over import is_placed_by_object
@@ -209,7 +209,7 @@ def _is_above(facts: Facts, program: Program, node: ast.Call, move: ast.Call) ->
 
 def _applies_no_draw(facts: Facts, call: ast.Call) -> bool:
     """`model.apply(add_hooks)`: whether a call applies functions that are known, and draw no weights."""
-    applied = {value.unit for given in call.args for value in facts.values(given)}
+    applied = handed(facts, call)
     is_known = bool(applied) and isinstance(call.func, ast.Attribute) and call.func.attr == "apply"
     return is_known and all(isinstance(unit, Function) and not draws_inside(facts, unit, _DEEPEST) for unit in applied)
 

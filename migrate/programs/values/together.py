@@ -58,7 +58,7 @@ def goes_by_order(later: Sequence[ast.stmt], name: str) -> bool:
     """Whether statements read a list otherwise than to fold it, `sum(losses)`, to count its entries, or to add some."""
     nodes = [node for statement in _until_set(later, name) for node in ast.walk(statement)]
     calls = [node for node in nodes if isinstance(node, ast.Call)]
-    folded = {given for call in calls if _is_free(call) for given in _of(call)}
+    folded = {given for call in calls if _is_of_whole(call, _FREE) for given in _of(call)}
     filled = {c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr in FILLING}
     named = (node for node in nodes if isinstance(node, ast.Name) and node.id == name)
     return any(node not in folded | filled and isinstance(node.ctx, ast.Load) for node in named)
@@ -76,10 +76,6 @@ def _until_set(later: Sequence[ast.stmt], name: str) -> Iterator[ast.stmt]:
 
 #: What comes out the same of numbers in any order.
 _FREE = FOLDING_WITHOUT_DIM | frozenset("len sorted average fmean nanmean nansum nanmedian stdev pstdev".split())
-
-
-def _is_free(call: ast.Call) -> bool:
-    return _name(call) in _FREE and len(call.args) < 2 and not call.keywords
 
 
 def _of(call: ast.Call) -> list[ast.expr]:
@@ -219,8 +215,12 @@ class _Quotients(_Met):
 
 def _folds(call: ast.Call) -> bool:
     """`np.mean(losses)`, `losses.mean()`: one number of all entries, which does not grow with how many there are."""
-    name = _name(call)
-    return name in FOLDING_WITHOUT_DIM - _GROWING and len(call.args) < 2 and not call.keywords
+    return _is_of_whole(call, FOLDING_WITHOUT_DIM - _GROWING)
+
+
+def _is_of_whole(call: ast.Call, names: Collection[str]) -> bool:
+    """Whether a call of one of some names takes all entries of a list, and no more."""
+    return _name(call) in names and len(call.args) < 2 and not call.keywords
 
 
 def _name(call: ast.Call) -> str:
