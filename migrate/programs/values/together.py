@@ -75,7 +75,9 @@ def _until_set(later: Sequence[ast.stmt], name: str) -> Iterator[ast.stmt]:
 
 
 #: What comes out the same of numbers in any order.
-_FREE = FOLDING_WITHOUT_DIM | frozenset("len sorted average fmean nanmean nansum nanmedian stdev pstdev".split())
+_FREE = frozenset("len sorted average fmean nanmean nansum nanmedian stdev pstdev".split()) | (
+    FOLDING_WITHOUT_DIM - {"argmax", "argmin"}
+)
 
 
 def _of(call: ast.Call) -> list[ast.expr]:

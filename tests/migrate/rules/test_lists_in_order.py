@@ -29,6 +29,7 @@ ORDERED = {
     "printed": "print(losses)",
     "one by one": "for each_loss in losses:\n    print(each_loss)",
     "taken over": "history.extend(losses)\nprint(history)",
+    "the place of one": "import numpy as np\nprint(np.argmax(losses), np.argmin(losses))",
     "beside their sum": "print(sum(losses) / len(losses))\nprint(losses)",
 }
 FOLDED = {
