@@ -225,7 +225,7 @@ def _reading_global(conversion: Conversion, choice: Choice) -> tuple[list[ast.ex
 
 def _is_needless(conversion: Conversion, choice: Choice) -> bool:
     """Whether nothing reads a device of a module any more, whose functions have the accelerator's."""
-    if not isinstance(choice.unit, Module) or choice.unit in conversion.units or _is_asked(conversion, choice):
+    if choice.unit not in set(conversion.modules) - {*conversion.units} or _is_asked(conversion, choice):
         return False
     inside, others = _reading_global(conversion, choice)
     return not others and all(map(conversion.access.can_reach, inside))
